@@ -21,7 +21,7 @@
 #include "ctl/lab/ab_command.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
-#include "policy/toml_table.h"
+#include "policy/rule_warnings.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "policy/judge_settings.h"
+#include "policy/quantity.h"
 
 namespace wq::ctl {
 

@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "evidence/comparison.h"
 #include "evidence/ledger.h"
-#include "policy/judge_settings.h"
+#include "policy/policy.h"
 #include "state/record_writer.h"
 #include "state/state_file.h"
 

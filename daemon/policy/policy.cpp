@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <ctime>
 
+#include "base/text.h"
+
 namespace wq {
 namespace {
 
@@ -22,50 +24,49 @@ bool is_over(const auto& rule, const std::string& today) {
     return !rule.expires.empty() && rule.expires < today;
 }
 
-bool is_match(const std::string& pattern, const std::string& name) {
-    return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+// White space as wide as the excerpt before the caret: a tab stays a tab, a multi-byte character is one
+// column.
+std::string indent(std::string_view before) {
+    std::string out;
+    for (const char byte : before)
+        if (!is_utf8_continuation(byte)) out += byte == '\t' ? '\t' : ' ';
+    return out;
 }
 
 }  // namespace
+
+std::string PolicyError::text() const {
+    if (line == 0) return fmt::format("{}: {}", file, message);
+    return fmt::format("{}:{}:{}: {}", file, line, column, message);
+}
+
+std::string PolicyError::underlined() const {
+    if (line == 0 || excerpt.empty()) return text();
+    std::string out = fmt::format("{}\n{:>5} | {}", text(), line, excerpt);
+    if (caret > 0) out += fmt::format("\n{:>5} | {}^", "", indent(excerpt.substr(0, caret - 1)));
+    return out;
+}
+
+bool is_match(const std::string& pattern, const std::string& name) {
+    return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
 
 std::string Origin::text() const {
     return file.empty() ? "built-in" : fmt::format("{}:{}", file, line);
 }
 
 std::string ScopeWish::text() const {
-    switch (kind) {
-        case Kind::automatic:
-            return "auto";
-        case Kind::plan:
-            return "plan";
-        case Kind::leave:
-            return "leave";
-        case Kind::fixed:
-            break;
-    }
-    return std::string(name_of(scope));
+    if (kind == Kind::fixed) return std::string(name_of(scope));
+    return kind == Kind::plan ? "plan" : kind == Kind::leave ? "leave" : "auto";
 }
 
 std::string MaskWish::text() const {
-    switch (kind) {
-        case Kind::leave:
-            return "leave";
-        case Kind::housekeeping:
-            return "housekeeping";
-        case Kind::fixed:
-            break;
-    }
-    return cpus.list();
+    if (kind == Kind::fixed) return cpus.list();
+    return kind == Kind::leave ? "leave" : "housekeeping";
 }
 
 std::string_view name_of(Mode mode) {
-    switch (mode) {
-        case Mode::observe:
-            return "observe";
-        case Mode::tune:
-            return "tune";
-    }
-    return "?";
+    return mode == Mode::tune ? "tune" : "observe";
 }
 
 bool Hours::contains(unsigned minute_of_day) const {

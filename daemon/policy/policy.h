@@ -6,19 +6,34 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/cpu_set.h"
 #include "machine/host_facts.h"
 #include "machine/scope.h"
-#include "policy/judge_settings.h"
 
 namespace wq {
+
+// One error in a policy, with its place. Line and column count from 1, columns in bytes; 0 = the whole file.
+// Excerpt and message contain no terminal control characters.
+struct PolicyError {
+    std::string file;
+    unsigned line = 0;
+    unsigned column = 0;
+    std::string message;
+    std::string excerpt;                           // the line with the error, or a part; may be empty
+    unsigned caret = 0;                            // byte of the excerpt at `column`, from 1; 0 = none
+    [[nodiscard]] std::string text() const;        // "FILE:LINE:COLUMN: MESSAGE"
+    [[nodiscard]] std::string underlined() const;  // text(), then the line with a caret under the column
+};
+using PolicyErrors = std::vector<PolicyError>;
 
 // Where a setting came from. An empty file is the built-in default.
 struct Origin {
     std::string file;
     unsigned line = 0;
+    unsigned column = 0;
     [[nodiscard]] std::string text() const;  // "FILE:LINE", or "built-in"
 };
 
@@ -56,6 +71,9 @@ inline constexpr unsigned kMaxHosts = 256;
 // The largest [shard] size, in cores.
 inline constexpr unsigned kMaxShardSize = 1024;
 
+// Whether the fnmatch(3) pattern PATTERN matches NAME.
+bool is_match(const std::string& pattern, const std::string& name);
+
 // [[workqueue]]: the first rule any of whose globs matches a workqueue's name decides.
 struct WorkqueueRule {
     std::vector<std::string> match;  // fnmatch(3) patterns, 1..kMaxMatches
@@ -66,6 +84,8 @@ struct WorkqueueRule {
     std::string evidence = {};  // why the rule exists, for people
     bool expired = false;       // as of the last Policy::expire()
     MaskWish mask = {};         // cpumask; written only if a rule requests it
+    std::vector<Origin> match_origins = {};  // of each of `match`, if it is from a file
+    Origin mask_origin = {};                 // of cpumask
 
     [[nodiscard]] bool matches(const std::string& name) const;
     // The same, without the pattern "*", which matches every name.
@@ -95,6 +115,27 @@ struct Hours {
 };
 
 inline constexpr unsigned kMaxConcurrent = 16;
+
+// A quantity that is compared. Lower is better unless `higher_is_better`.
+struct JudgedCounter {
+    std::string name;
+    bool higher_is_better = false;
+    friend bool operator==(const JudgedCounter&, const JudgedCounter&) = default;
+};
+
+// Settings of a comparison: [judge] of the policy, or the options of `wq-tunectl judge`.
+struct JudgeSettings {
+    double alpha = 0.05;          // of this comparison; above 0, at most kMaxAlpha
+    double tolerance = 0;         // fraction 0..1: a cost increase up to this is not called regressed
+    unsigned max_pairs = 16;      // 1..kMaxPairs, without dropped pairs
+    std::uint64_t min_items = 0;  // per window; a pair with fewer in both windows is dropped
+    friend bool operator==(const JudgeSettings&, const JudgeSettings&) = default;
+};
+
+inline constexpr double kMaxAlpha = 0.5;
+inline constexpr unsigned kMaxPairs = 10'000;
+inline constexpr unsigned kMaxCandidates = 100;
+inline constexpr std::uint64_t kMaxRunLength = 1'000'000'000;  // pairs
 
 // A counter that can count against a candidate, never for it.
 struct Guard {
@@ -154,7 +195,8 @@ struct Policy {
     MaskWish default_mask;  // for the mask of all unbound workqueues, /sys/devices/virtual/workqueue/cpumask
     Metrics metrics;
     std::map<std::string, Origin> origins;  // of settings from files, by "TABLE.KEY": "judge.alpha"
-    std::vector<HostMatch> hosts;           // all host tables, in the order in which they are merged
+    Origin times;                  // of the last judge.window or judge.washout, which depend on each other
+    std::vector<HostMatch> hosts;  // all host tables, in the order in which they are merged
 
     // Sets `expired` of each rule and [default_scope] table: whether its last day is over at NOW, in s since
     // 1970. Expired rules match nothing, and the keys of expired tables do not apply.

@@ -6,9 +6,9 @@
 
 #include "base/hash.h"
 #include "base/text.h"
-#include "policy/glob.h"
+#include "policy/load_policy.h"
+#include "policy/rule_warnings.h"
 #include "policy/settings.h"
-#include "policy/source_text.h"
 
 namespace wq {
 namespace {
@@ -16,18 +16,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxComment = 1000;  // bytes; a line of a policy has at most 4096
-
-Json rule_json(const WorkqueueRule& rule) {
-    Json out = {{"match", rule.match.size() == 1 ? Json(rule.match[0]) : Json(rule.match)},
-                {"scope", rule.wish.text()}};
-    if (!rule.wish.candidates.empty()) out["candidates"] = candidates_json(rule.wish);
-    if (rule.wish.hold) out["hold"] = true;
-    if (rule.strict) out["strict"] = *rule.strict;
-    if (rule.mask.kind != MaskWish::Kind::leave) out["cpumask"] = rule.mask.text();
-    if (!rule.expires.empty()) out["expires"] = rule.expires;
-    if (!rule.evidence.empty()) out["evidence"] = rule.evidence;
-    return out;
-}
 
 std::string dotted(const Setting& setting) {
     return fmt::format("{}.{}", setting.table, setting.key);
@@ -155,7 +143,7 @@ std::string sources_hash(const std::vector<std::string>& files) {
     for (const std::string& file : files) {
         const auto text = read_policy_file(file);
         if (!text) return "";
-        all += text->text();
+        all += *text;
     }
     return hash(all);
 }

@@ -73,6 +73,14 @@ bool read_clock(std::string_view text, unsigned& minutes) {
     return *minute < 60 && minutes <= kMinutesOfDay;
 }
 
+// Parses all of TEXT as a whole number in 1..MOST. The error is WHAT and these bounds.
+template <class T>
+Result<T> parse_count(std::string_view text, T most, const std::string& what) {
+    const auto number = number_of<T>(text);
+    if (number && *number >= 1 && *number <= most) return *number;
+    return fail(what + "must be 1 to " + std::to_string(most));
+}
+
 }  // namespace
 
 Result<milliseconds> parse_duration(std::string_view text) {
@@ -118,6 +126,29 @@ Result<std::string> parse_date(std::string_view text) {
     return fail("must be a day, such as \"2027-01-31\"");
 }
 
+Result<double> parse_alpha(std::string_view text) {
+    const auto value = number_of<double>(text);
+    if (value && *value > 0 && *value <= kMaxAlpha) return *value;
+    return fail("alpha must be above 0 and at most 0.5");
+}
+
+Result<double> parse_tolerance(std::string_view text) {
+    if (const auto share = percentage_of(text)) return *share;
+    return fail("tolerance must be 0% to 100%, with its percent sign");
+}
+
+Result<unsigned> parse_max_pairs(std::string_view text) {
+    return parse_count(text, kMaxPairs, "");
+}
+
+Result<unsigned> parse_candidates(std::string_view text) {
+    return parse_count(text, kMaxCandidates, "candidates ");
+}
+
+Result<std::uint64_t> parse_run_length(std::string_view text) {
+    return parse_count(text, kMaxRunLength, "run-length ");
+}
+
 std::string text_of(milliseconds duration) {
     std::string out;
     for (const Unit& unit : kUnits) {
@@ -127,6 +158,11 @@ std::string text_of(milliseconds duration) {
         duration -= number * unit.length;
     }
     return out.empty() ? "0s" : out;
+}
+
+std::string hours_text(const Hours& hours) {
+    return fmt::format("{:02}:{:02}-{:02}:{:02}", hours.begin / 60, hours.begin % 60, hours.end / 60,
+                       hours.end % 60);
 }
 
 std::string percentage_text(double share) {

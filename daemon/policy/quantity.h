@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,8 +27,18 @@ Result<Hours> parse_hours(std::string_view text);
 // "2027-01-31": a day of the calendar, from the year 2000 on.
 Result<std::string> parse_date(std::string_view text);
 
+// "0.05": above 0, at most kMaxAlpha. Of this and the next ones, the error is a sentence for the command
+// line.
+Result<double> parse_alpha(std::string_view text);
+Result<double> parse_tolerance(std::string_view text);  // "5%"
+Result<unsigned> parse_max_pairs(std::string_view text);
+Result<unsigned> parse_candidates(std::string_view text);
+Result<std::uint64_t> parse_run_length(std::string_view text);
+
 // In the format of parse_duration(): "1h 30min", "0s".
 std::string text_of(std::chrono::milliseconds duration);
+// In the format of parse_hours().
+std::string hours_text(const Hours& hours);
 // SHARE as a percentage, with as few decimals as possible such that parse_percentage() returns exactly SHARE.
 std::string percentage_text(double share);
 

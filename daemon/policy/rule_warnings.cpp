@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fnmatch.h>
 #include <algorithm>
 #include <array>
+#include <list>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -81,7 +83,7 @@ std::string text_before_wildcards(const std::vector<Piece>& pieces) {
 // Whether an ASCII bracket expression matches no character that is valid in a name.
 bool is_empty_set(const std::string& set) {
     for (char c = 1; c > 0 && c < 127; ++c)
-        if (c != '/' && ::fnmatch(set.c_str(), std::string(1, c).c_str(), 0) == 0) return false;
+        if (c != '/' && is_match(set, std::string(1, c))) return false;
     return std::ranges::all_of(set, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
@@ -195,38 +197,42 @@ bool covers(const std::string& earlier, const std::string& later) {
     const auto wide = pieces_of(earlier);
     const auto narrow = pieces_of(later);
     const std::string narrow_text = text_before_wildcards(narrow);
-    if (std::ranges::all_of(narrow, has_text)) return ::fnmatch(earlier.c_str(), narrow_text.c_str(), 0) == 0;
+    if (std::ranges::all_of(narrow, has_text)) return is_match(earlier, narrow_text);
     const std::string wide_text = text_before_wildcards(wide);
     const bool text_and_star = wide.size() == wide_text.size() + 1 && wide.back().kind == Kind::star;
     return text_and_star && narrow_text.starts_with(wide_text);
 }
 
-PolicyErrors warnings_about(const std::vector<PlacedMatch>& matches) {
-    PolicyErrors out;
-    std::vector<const PlacedMatch*> wide;  // earlier patterns with wildcards
-    std::map<std::pair<const SourceText*, std::string_view>, const PlacedMatch*> same;
-    const auto warn = [&](const PlacedMatch& match, const std::string& message) {
-        out.push_back(match.text->error(match.place, message));
+std::vector<std::pair<Origin, std::string>> warnings_about(const std::vector<WorkqueueRule>& rules) {
+    struct Match {
+        const std::string& glob;
+        const Origin& origin;
     };
-    for (const PlacedMatch& match : matches) {
-        const auto why = why_never_matches(match.match);
-        if (!why.empty())
-            warn(match, fmt::format("{} matches no workqueue: {}", in_quotes(match.match), why));
-        const auto equal = same.find({match.text, std::string_view(match.match)});
-        const auto earlier = std::ranges::find_if(wide, [&](const auto* one) {
-            return one->text == match.text && covers(one->match, match.match);
-        });
-        const PlacedMatch* first = earlier != wide.end() ? *earlier
-                                   : equal != same.end() ? equal->second
-                                                         : nullptr;
-        if (first != nullptr)
-            warn(match, fmt::format("{} never applies: {} at {} comes first and matches the same names",
-                                    in_quotes(match.match), in_quotes(first->match),
-                                    Origin{first->text->file(), first->place.line}.text()));
-        if (first != nullptr || match.expires) continue;
-        same.emplace(std::pair(match.text, std::string_view(match.match)), &match);
-        if (match.match.find_first_of("*?[\\") != std::string::npos) wide.push_back(&match);
-    }
+    std::vector<std::pair<Origin, std::string>> out;
+    std::list<Match> wide;  // earlier patterns with wildcards
+    std::map<std::pair<std::string_view, std::string_view>, const Origin*> same;  // by file and pattern
+    const auto first_of = [&](const Match& match) -> std::optional<Match> {
+        for (const Match& one : wide)
+            if (one.origin.file == match.origin.file && covers(one.glob, match.glob)) return one;
+        const auto equal = same.find({match.origin.file, match.glob});
+        return equal == same.end() ? std::nullopt : std::optional(Match{match.glob, *equal->second});
+    };
+    for (const WorkqueueRule& rule : rules)
+        for (std::size_t i = 0; i < rule.match.size(); ++i) {
+            const Match match{rule.match[i], rule.match_origins[i]};
+            if (const auto why = why_never_matches(match.glob); !why.empty())
+                out.emplace_back(match.origin,
+                                 fmt::format("{} matches no workqueue: {}", in_quotes(match.glob), why));
+            if (const auto first = first_of(match)) {
+                out.emplace_back(
+                    match.origin,
+                    fmt::format("{} never applies: {} at {} comes first and matches the same names",
+                                in_quotes(match.glob), in_quotes(first->glob), first->origin.text()));
+            } else if (rule.expires.empty()) {
+                same.emplace(std::pair(match.origin.file, match.glob), &match.origin);
+                if (match.glob.find_first_of("*?[\\") != std::string::npos) wide.push_back(match);
+            }
+        }
     return out;
 }
 
@@ -237,7 +243,7 @@ PolicyErrors warnings_of(const Policy& policy) {
     for (const WorkqueueRule& rule : policy.rules)
         if (!rule.expired && rule.wish.kind == ScopeWish::Kind::leave)
             out.push_back(
-                {moved.origin.file, moved.origin.line, 1,
+                {moved.origin.file, moved.origin.line, std::max(moved.origin.column, 1U),
                  fmt::format("[default_scope] at {} sets `{}`; `{}`, left by the rule at {}, follows it",
                              moved.origin.text(), moved.wish.text(),
                              printable(fmt::format("{}", fmt::join(rule.match, "`, `"))), rule.origin.text()),
@@ -250,9 +256,7 @@ std::vector<PlacedPattern> patterns_without_match(const Policy& policy,
     std::vector<PlacedPattern> out;
     for (const WorkqueueRule& rule : policy.rules)
         for (const std::string& pattern : rule.match) {
-            const auto matches = [&](const std::string& name) {
-                return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
-            };
+            const auto matches = [&](const std::string& name) { return is_match(pattern, name); };
             if (!rule.expired && why_never_matches(pattern).empty() && pattern != "*" &&
                 std::ranges::none_of(names, matches))
                 out.push_back({pattern, rule.origin});
@@ -292,9 +296,74 @@ constexpr std::size_t kTelling = 3;  // letters before the first wildcard: "nfs*
 std::string why_only_default(const std::string& name) {
     const bool tells = std::min(name.find_first_of("*?[\\"), name.size()) >= kTelling;
     for (const auto& [glob, owner] : kInvisible)
-        if (::fnmatch(glob, name.c_str(), 0) == 0 || (tells && ::fnmatch(name.c_str(), glob, 0) == 0))
-            return owner;
+        if (is_match(glob, name) || (tells && is_match(name, glob))) return owner;
     return "";
+}
+
+namespace {
+
+constexpr std::size_t kLongestWord = 32;
+
+char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+// The Levenshtein distance without regard to case, computed one table row at a time.
+std::size_t distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), 0U);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = std::exchange(row[0], i + 1);
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t changed = diagonal + (lower(a[i]) == lower(b[j]) ? 0 : 1);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
+        }
+    }
+    return row.back();
+}
+
+void add_literal(char c, std::string& glob) {
+    if (c == '*' || c == '?' || c == '[' || c == '\\') glob += '\\';
+    glob += c;
+}
+
+}  // namespace
+
+std::string nearest_word(std::string_view word, const std::vector<std::string_view>& words) {
+    if (word.empty() || word.size() > kLongestWord || words.empty()) return "";
+    const auto nearest = std::min_element(
+        words.begin(), words.end(), [&](auto a, auto b) { return distance(word, a) < distance(word, b); });
+    const std::size_t slips = distance(word, *nearest);
+    if (slips == 2 && word[0] != nearest->front()) return "";  // "foo" is not "root"
+    return slips <= 2 && slips < nearest->size() / 2 + 1 ? std::string(*nearest) : "";
+}
+
+std::string suggestion(std::string_view word, const std::vector<std::string_view>& words) {
+    const std::string nearest = nearest_word(word, words);
+    return nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest);
+}
+
+std::string no_such_word(const std::string& given, std::string_view word,
+                         const std::vector<std::string_view>& words) {
+    return fmt::format("must be one of \"{}\", not {}{}", fmt::join(words, "\", \""), given,
+                       suggestion(word, words));
+}
+
+std::string glob_of(const std::string& text) {
+    std::string out;
+    for (const char c : text) add_literal(c, out);
+    return out;
+}
+
+std::string glob_of_kind(const std::string& kind) {
+    std::string out;
+    for (const char c : kind)
+        if (c == '#')
+            out += "[0-9]*";
+        else
+            add_literal(c, out);
+    return out;
 }
 
 }  // namespace wq

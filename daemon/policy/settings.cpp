@@ -2,274 +2,151 @@
 #include "policy/settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
-#include <string>
-#include <vector>
 
 #include "base/text.h"
-#include "policy/counter_lists.h"
+#include "counters/counter_table.h"
 #include "policy/quantity.h"
+#include "policy/rule_warnings.h"
+#include "policy/toml.h"
 
 namespace wq {
+
+const std::vector<std::string_view> kWhenKeys = {"arch",     "cpu_vendor", "cpu_model", "llc_cores",
+                                                 "cores",    "numa_nodes", "smt",       "kernel",
+                                                 "hostname", "virtual",    "canary",    "has"};
+
 namespace {
 
 using Json = nlohmann::ordered_json;
+using Words = std::vector<std::string_view>;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::array kModes = {Mode::observe, Mode::tune};
 constexpr unsigned kMaxMinItems = 1'000'000'000;
+constexpr std::size_t kMaxMatch = 255;  // a workqueue's name has at most 31 bytes
 constexpr seconds kDay = std::chrono::hours(24);
-constexpr seconds kMaxJitter = 7 * kDay;
 
-std::vector<std::string_view> scope_words() {
-    std::vector<std::string_view> words;
-    for (Scope scope : kAllScopes) words.push_back(name_of(scope));
+// The keys that are not in settings().
+const Words kRuleKeys = {"match", "scope", "candidates", "hold", "strict", "cpumask", "expires", "evidence"};
+const Words kHostKeys = {"name", "when"};
+const Words kTables = {"daemon", "shard", "judge", "metrics", "default_scope", "default_mask", "workqueue"};
+
+// ---- values
+
+auto word_of(Words words) {
+    return [words = std::move(words)](const TomlValue& value) { return read_word(value, words); };
+}
+
+Result<Mode> read_mode(const TomlValue& value) {
+    return read_word(value, {"observe", "tune"}).map([](const std::string& word) {
+        return word == "tune" ? Mode::tune : Mode::observe;
+    });
+}
+
+Result<bool> read_keep(const TomlValue& value) {
+    return read_word(value, {"restore", "keep"}).map([](const std::string& word) { return word == "keep"; });
+}
+
+Result<double> parse_alpha_or_percentage(std::string_view text) {
+    const auto share = percentage_of(text);
+    const auto alpha = share ? parse_alpha(fmt::format("{}", *share)) : parse_alpha(text);
+    return alpha ? alpha : fail("must be above 0 and at most 0.5");
+}
+
+// A time from LOW to HIGH, a whole number of Units.
+template <class Unit>
+auto time_within(Unit low, Unit high) {
+    return [=](const TomlValue& value) -> Result<Unit> {
+        const auto time = read_parsed(parse_duration)(value);
+        if (!time) return tl::unexpected(time.error());
+        if (*time < low || *time > high)
+            return refusal(value, fmt::format("must be {} to {}", text_of(low), text_of(high)));
+        if (*time % Unit(1) != milliseconds(0)) return refusal(value, "must be a whole number of seconds");
+        return std::chrono::duration_cast<Unit>(*time);
+    };
+}
+
+// node_exporter reads the files of a folder whose names end in ".prom". A file named only ".prom" would be
+// hidden.
+Result<std::string> parse_textfile(std::string_view path) {
+    if (path.empty() || (path.starts_with('/') && path.ends_with(".prom") && !path.ends_with("/.prom")))
+        return std::string(path);
+    return fail("must be an absolute path that ends in \".prom\", or empty for none");
+}
+
+Result<std::string> read_expires(const TomlValue& value) {
+    const auto day = read_day(value).and_then(parse_date);
+    return day ? day : refusal(value, "must be a day without a time, such as 2027-01-31");
+}
+
+Result<std::string> read_evidence(const TomlValue& value) {
+    auto text = read_text(value);
+    if (text && text->size() > kMaxEvidence)
+        return fail(fmt::format("is longer than {} bytes", kMaxEvidence));
+    return text;
+}
+
+Result<MaskWish> parse_mask(std::string_view text) {
+    if (text == "leave") return MaskWish{};
+    if (text == "housekeeping") return MaskWish{MaskWish::Kind::housekeeping, {}};
+    auto cpus = CpuSet::parse_list(text);
+    if (cpus && !cpus->empty()) return MaskWish{MaskWish::Kind::fixed, std::move(*cpus)};
+    return fail(fmt::format("must be {}, or \"housekeeping\" or \"leave\"",
+                            cpus ? "a list with at least one CPU" : "a list of CPUs such as \"0-7\""));
+}
+
+// ---- scopes
+
+Words scope_words() {
+    Words words;
+    for (const Scope scope : kAllScopes) words.push_back(name_of(scope));
     return words;
 }
 
-std::vector<std::string_view> wish_words() {
-    std::vector<std::string_view> words = scope_words();
-    words.insert(words.begin(), {"auto", "plan", "leave"});
-    return words;
-}
-
-// The scopes that candidates names; empty if there are none or one is invalid.
-std::vector<Scope> read_candidates(TomlTable& table) {
+std::vector<Scope> read_candidates(const TomlTable& table) {
     std::vector<Scope> out;
-    for (const TomlItem& item : table.texts("candidates").value_or(std::vector<TomlItem>{})) {
-        const auto scope = scope_named(item.text);
+    for (const auto& [text, value] : table.texts("candidates")) {
+        const auto scope = scope_named(text);
         if (!scope)
-            table.error(item.place,
-                        no_such_word("a candidate", in_quotes(item.text), item.text, scope_words()));
+            table.file->error(*value, "a candidate " + no_such_word(in_quotes(text), text, scope_words()));
         else if (std::ranges::find(out, *scope) != out.end())
-            table.error(item.place, fmt::format("the candidate \"{}\" is listed twice", item.text));
+            table.file->error(*value, fmt::format("the candidate \"{}\" is listed twice", text));
         else
             out.push_back(*scope);
     }
     return out;
 }
 
-Json text_or_null(const std::string& text) {
-    return text.empty() ? Json() : Json(text);
-}
-
-// The element of CHOICES whose name is the value of KEY.
-template <class T, std::size_t N>
-std::optional<T> read_choice(TomlTable& table, const std::string& key, const std::array<T, N>& choices) {
-    std::vector<std::string_view> words;
-    words.reserve(N);
-    for (T choice : choices) words.push_back(name_of(choice));
-    const auto word = table.word(key, words);
-    for (T choice : choices)
-        if (word == name_of(choice)) return choice;
-    return std::nullopt;
-}
-
-Result<double> parse_alpha_or_percentage(std::string_view text) {
-    if (!text.ends_with('%')) return parse_alpha(text);
-    const auto share = parse_percentage(text);
-    return parse_alpha(share ? fmt::format("{}", *share) : "");
-}
-
-// A time from LOW to HIGH, a whole number of Units.
-template <class Unit>
-std::optional<Unit> read_time(TomlTable& table, const std::string& key, Unit low, Unit high) {
-    const auto text = table.scalar(key);
-    if (!text) return std::nullopt;
-    const auto time = parse_duration(*text);
-    if (!time)
-        table.refuse(key, fmt::format("{} {}", key, time.error().text));
-    else if (*time < low || *time > high)
-        table.refuse(key, fmt::format("{} must be {} to {}", key, text_of(low), text_of(high)));
-    else if (*time % Unit(1) != milliseconds(0))
-        table.refuse(key, fmt::format("{} must be a whole number of seconds", key));
-    else
-        return std::chrono::duration_cast<Unit>(*time);
-    return std::nullopt;
-}
-
-std::optional<Hours> read_hours(TomlTable& table) {
-    const auto text = table.scalar("hours");
-    if (!text) return std::nullopt;
-    const auto hours = parse_hours(*text);
-    if (hours) return *hours;
-    table.refuse("hours", "hours " + hours.error().text);
-    return std::nullopt;
-}
-
-// node_exporter reads the files of a folder whose names end in ".prom". A file named only ".prom" would be
-// hidden.
-bool is_textfile(std::string_view path) {
-    constexpr std::string_view kEnd = ".prom";
-    return path.starts_with('/') && path.ends_with(kEnd) && !path.ends_with("/.prom");
-}
-
-std::string clock_text(const Hours& hours) {
-    return fmt::format("{:02}:{:02}-{:02}:{:02}", hours.begin / 60, hours.begin % 60, hours.end / 60,
-                       hours.end % 60);
-}
-
-template <class T>
-void assign(T& target, const std::optional<T>& value) {
-    if (value) target = *value;
-}
-
-void read_textfile(TomlTable& table, const char* key, Policy& policy) {
-    const auto path = table.scalar(key);
-    if (!path) return;
-    if (path->empty() || is_textfile(*path))
-        policy.metrics.textfile = *path;
-    else
-        table.refuse(key, "textfile must be an absolute path that ends in \".prom\", or empty for none");
-}
-
-// read_wish() reads it, for the key "scope".
-void read_with_scope(TomlTable& /*table*/, const char* /*key*/, Policy& /*policy*/) {}
-
-constexpr Setting kSettings[] = {
-    {"daemon", "mode",
-     [](TomlTable& t, const char* key, Policy& p) { assign(p.mode, read_choice(t, key, kModes)); },
-     [](const Policy& p) -> Json { return name_of(p.mode); }},
-    {"daemon", "on_exit",
-     [](TomlTable& t, const char* key, Policy& p) {
-         if (const auto word = t.word(key, {"restore", "keep"})) p.keep_on_exit = *word == "keep";
-     },
-     [](const Policy& p) -> Json { return p.keep_on_exit ? "keep" : "restore"; }},
-    {"shard", "size",
-     [](TomlTable& t, const char* key, Policy& p) { assign(p.shard_size, t.number(key, 1, kMaxShardSize)); },
-     [](const Policy& p) -> Json { return p.shard_size; }},
-    {"judge", "alpha",
-     [](TomlTable& t, const char* key, Policy& p) {
-         assign(p.judge.settings.alpha, t.parsed(key, parse_alpha_or_percentage));
-     },
-     [](const Policy& p) -> Json { return p.judge.settings.alpha; }},
-    {"judge", "tolerance",
-     [](TomlTable& t, const char* key, Policy& p) {
-         assign(p.judge.settings.tolerance, t.parsed(key, parse_tolerance));
-     },
-     [](const Policy& p) -> Json { return percentage_text(p.judge.settings.tolerance); }},
-    {"judge", "window",
-     [](TomlTable& t, const char* key, Policy& p) {
-         assign(p.judge.window, read_time(t, key, kMinWindow, kMaxWindow));
-     },
-     [](const Policy& p) -> Json { return text_of(p.judge.window); }},
-    {"judge", "washout",
-     [](TomlTable& t, const char* key, Policy& p) {
-         assign(p.judge.washout, read_time(t, key, milliseconds(0), kMaxWindow));
-     },
-     [](const Policy& p) -> Json { return text_of(p.judge.washout); }},
-    {"judge", "max_pairs",
-     [](TomlTable& t, const char* key, Policy& p) {
-         assign(p.judge.settings.max_pairs, t.number(key, 1, kMaxPairs));
-     },
-     [](const Policy& p) -> Json { return p.judge.settings.max_pairs; }},
-    {"judge", "min_items",
-     [](TomlTable& t, const char* key, Policy& p) {
-         if (const auto items = t.number(key, 0, kMaxMinItems)) p.judge.settings.min_items = *items;
-     },
-     [](const Policy& p) -> Json { return p.judge.settings.min_items; }},
-    {"judge", "concurrent",
-     [](TomlTable& t, const char* key, Policy& p) {
-         assign(p.judge.concurrent, t.number(key, 1, kMaxConcurrent));
-     },
-     [](const Policy& p) -> Json { return p.judge.concurrent; }},
-    {"judge", "recheck",
-     [](TomlTable& t, const char* key, Policy& p) {
-         assign(p.judge.recheck, read_time(t, key, seconds(1), kDay));
-     },
-     [](const Policy& p) -> Json { return text_of(p.judge.recheck); }},
-    {"judge", "run_length",
-     [](TomlTable& t, const char* key, Policy& p) {
-         if (const auto pairs = t.number(key, 1, kMaxRunLength)) p.judge.run_length = *pairs;
-     },
-     [](const Policy& p) -> Json { return p.judge.run_length; }},
-    {"judge", "counters",
-     [](TomlTable& t, const char* /*key*/, Policy& p) { assign(p.judge.counters, read_counters(t)); },
-     [](const Policy& p) -> Json { return counters_json(p.judge.counters); }},
-    {"judge", "guards",
-     [](TomlTable& t, const char* /*key*/, Policy& p) { assign(p.judge.guards, read_guards(t)); },
-     [](const Policy& p) -> Json { return guards_json(p.judge.guards); }},
-    {"judge", "budget",
-     [](TomlTable& t, const char* key, Policy& p) {
-         assign(p.judge.budget, read_time(t, key, seconds(1), kDay));
-     },
-     [](const Policy& p) -> Json { return text_of(p.judge.budget); }},
-    {"judge", "retry_after",
-     [](TomlTable& t, const char* key, Policy& p) {
-         assign(p.judge.retry_after, read_time(t, key, seconds(0), seconds(kMaxDuration)));
-     },
-     [](const Policy& p) -> Json { return text_of(p.judge.retry_after); }},
-    {"judge", "jitter",
-     [](TomlTable& t, const char* key, Policy& p) {
-         assign(p.judge.jitter, read_time(t, key, seconds(0), kMaxJitter));
-     },
-     [](const Policy& p) -> Json { return text_of(p.judge.jitter); }},
-    {"judge", "settle",
-     [](TomlTable& t, const char* key, Policy& p) {
-         assign(p.judge.settle, read_time(t, key, seconds(0), kDay));
-     },
-     [](const Policy& p) -> Json { return text_of(p.judge.settle); }},
-    {"judge", "hours",
-     [](TomlTable& t, const char* /*key*/, Policy& p) { assign(p.judge.hours, read_hours(t)); },
-     [](const Policy& p) -> Json { return clock_text(p.judge.hours); }},
-    {"default_scope", "manage",
-     [](TomlTable& t, const char* key, Policy& p) { p.default_scope_tables.back().manage = t.flag(key); },
-     [](const Policy& p) -> Json { return p.default_scope.manage; }},
-    {"default_scope", "scope",
-     [](TomlTable& t, const char* /*key*/, Policy& p) { p.default_scope_tables.back().wish = read_wish(t); },
-     [](const Policy& p) -> Json { return p.default_scope.wish.text(); }},
-    {"default_scope", "candidates", read_with_scope,
-     [](const Policy& p) { return candidates_json(p.default_scope.wish); }},
-    {"default_scope", "hold", read_with_scope,
-     [](const Policy& p) -> Json { return p.default_scope.wish.hold ? Json(true) : Json(); }},
-    {"default_scope", "expires",
-     [](TomlTable& t, const char*, Policy& p) { p.default_scope_tables.back().expires = read_expires(t); },
-     [](const Policy& p) { return text_or_null(p.default_scope.expires); }},
-    {"default_scope", "evidence",
-     [](TomlTable& t, const char*, Policy& p) { p.default_scope_tables.back().evidence = read_evidence(t); },
-     [](const Policy& p) { return text_or_null(p.default_scope.evidence); }},
-    {"default_mask", "cpumask",
-     [](TomlTable& t, const char* /*key*/, Policy& p) { assign(p.default_mask, read_mask(t)); },
-     [](const Policy& p) -> Json { return p.default_mask.text(); }},
-    {"metrics", "textfile", read_textfile, [](const Policy& p) -> Json { return p.metrics.textfile; }},
-};
-
-}  // namespace
-
-std::span<const Setting> settings() {
-    return kSettings;
-}
-
-void read_settings(TomlTable& table, std::string_view name, Policy& policy) {
-    for (const Setting& setting : kSettings)
-        if (name == setting.table) setting.read(table, setting.key, policy);
-}
-
-std::optional<ScopeWish> read_wish(TomlTable& table) {
+// The scope, candidates and hold of a rule or of [default_scope]; empty if there are none or one is invalid.
+std::optional<ScopeWish> read_wish(const TomlTable& table) {
     using Kind = ScopeWish::Kind;
-    const auto word = table.word("scope", wish_words());
+    Words words = {"auto", "plan", "leave"};
+    for (const std::string_view word : scope_words()) words.push_back(word);
+    const auto word = table.get("scope", word_of(words));
     ScopeWish out;
     out.candidates = read_candidates(table);
-    out.hold = table.flag("hold").value_or(false);
+    out.hold = table.get("hold", read_flag).value_or(false);
     if (!word && table.has("scope")) return std::nullopt;
     const std::string scope = word.value_or("auto");
-    if (const auto named = scope_named(scope)) {
-        out.kind = Kind::fixed;
-        out.scope = *named;
-    } else {
-        out.kind = scope == "plan" ? Kind::plan : scope == "leave" ? Kind::leave : Kind::automatic;
-    }
+    const auto named = scope_named(scope);
+    out.scope = named.value_or(out.scope);
+    out.kind = named              ? Kind::fixed
+               : scope == "plan"  ? Kind::plan
+               : scope == "leave" ? Kind::leave
+                                  : Kind::automatic;
     if (table.has("candidates") && out.kind != Kind::automatic)
-        table.error(table.place_of("candidates"),
-                    fmt::format("candidates is only for scope = \"auto\", not \"{}\"", scope));
+        table.file->error(*table.find("candidates"),
+                          fmt::format("candidates is only for scope = \"auto\", not \"{}\"", scope));
     if (out.hold && !out.sets_first())
-        table.error(table.place_of("hold"),
-                    fmt::format("hold is only for scope = \"plan\" or a scope's name, "
-                                "which are set first, not \"{}\"",
-                                scope));
+        table.file->error(*table.find("hold"),
+                          fmt::format("hold is only for scope = \"plan\" or a scope's name, "
+                                      "which are set first, not \"{}\"",
+                                      scope));
     if (!word && !table.has("candidates") && !table.has("hold")) return std::nullopt;
     return out;
 }
@@ -280,33 +157,292 @@ Json candidates_json(const ScopeWish& wish) {
     return out;
 }
 
-std::string read_expires(TomlTable& table) {
-    const auto text = table.day("expires");
-    if (!text) return "";
-    if (const auto day = parse_date(*text)) return *day;
-    table.refuse("expires", "expires must be a day without a time, such as 2027-01-31");
-    return "";
+// ---- counters
+
+// Why NAME is neither a counter nor one of MORE; "" if it is one of them.
+std::string why_no_counter(const std::string& name, const Words& more) {
+    const CounterKind* found = find_counter(name);
+    if ((found != nullptr && !found->guard_only) || std::ranges::find(more, name) != more.end()) return "";
+    Words known;
+    for (const CounterKind& kind : counter_kinds())
+        if (!kind.guard_only) known.push_back(kind.name);
+    known.insert(known.end(), more.begin(), more.end());
+    const auto nearest = suggestion(name, known);
+    return fmt::format(
+        "unknown counter {}{}", in_quotes(name),
+        nearest.empty() ? fmt::format("; known counters: {}", fmt::join(known, ", ")) : nearest);
 }
 
-std::string read_evidence(TomlTable& table) {
-    std::string out = table.string("evidence").value_or("");
-    if (out.size() > kMaxEvidence)
-        table.error(table.place_of("evidence"),
-                    fmt::format("evidence is longer than {} bytes", kMaxEvidence));
+// The list KEY of TABLE, of LEAST to kMaxCounters elements with counters, each once: those of the table of
+// counters and MORE. READ makes an element of its table and its counter. An element may be a string if NAMED
+// makes an element of a counter.
+template <class T, class Read>
+std::optional<std::vector<T>> read_counters(const TomlTable& table, const char* key, std::size_t least,
+                                            const Words& more, T (*named)(const std::string&), Read read) {
+    TomlFile& file = *table.file;
+    const auto items = table.items(key, least);
+    if (!items) return std::nullopt;
+    if (items->size() > kMaxCounters) {
+        file.error(*table.find(key),
+                   fmt::format("{} must have at most {} elements, not {}", key, kMaxCounters, items->size()));
+        return std::nullopt;
+    }
+    std::vector<T> out;
+    std::vector<std::string> seen;
+    const auto add = [&](const TomlValue& at, const std::string& counter, T element) {
+        if (const auto why = why_no_counter(counter, more); !why.empty()) file.error(at, why);
+        if (std::ranges::find(seen, counter) != seen.end())
+            file.error(at, fmt::format("counter {} is listed twice", in_quotes(counter)));
+        seen.push_back(counter);
+        out.push_back(std::move(element));
+    };
+    for (const TomlValue* item : *items)
+        if (item->is_table()) {
+            const TomlTable one{item, &file, fmt::format("an element of {}", key)};
+            if (!one.has("counter"))
+                file.error(*item, "this needs the name of a counter, such as counter = \"latency\"");
+            const auto counter = one.get("counter", read_text);
+            auto element = read(one, counter.value_or(""));
+            if (counter) add(*one.find("counter"), *counter, std::move(element));
+        } else if (named == nullptr) {
+            file.error(
+                *item,
+                "an element of guards must be a table, such as { counter = \"cpu\", tolerance = \"5%\" }");
+        } else if (const auto counter = item->is_string() ? read_scalar(*item) : fail("")) {
+            add(*item, *counter, named(*counter));
+        } else {
+            file.error(*item, fmt::format("an element of {} {}", key,
+                                          refusal(*item, "must be a string or a table").value().text));
+        }
     return out;
 }
 
-std::optional<MaskWish> read_mask(TomlTable& table) {
-    const auto text = table.scalar("cpumask");
-    if (!text) return std::nullopt;
-    if (*text == "leave") return MaskWish{};
-    if (*text == "housekeeping") return MaskWish{MaskWish::Kind::housekeeping, {}};
-    auto cpus = CpuSet::parse_list(*text);
-    if (cpus && !cpus->empty()) return MaskWish{MaskWish::Kind::fixed, std::move(*cpus)};
-    const char* what = cpus ? "cpumask must be a list with at least one CPU"
-                            : "cpumask must be a list of CPUs such as \"0-7\"";
-    table.refuse("cpumask", fmt::format("{}, or \"housekeeping\" or \"leave\"", what));
-    return std::nullopt;
+void read_judged(const TomlTable& judge, Policy& policy) {
+    const auto named = [](const std::string& name) {
+        return JudgedCounter{name, counter_higher_is_better(name)};
+    };
+    const auto read = [&](const TomlTable& table, const std::string& name) {
+        const auto higher = table.get("higher", word_of({"better", "worse"}));
+        table.reject_unknown_keys({"counter", "higher"});
+        return higher ? JudgedCounter{name, *higher == "better"} : named(name);
+    };
+    if (auto counters = read_counters<JudgedCounter>(judge, "counters", 1, {}, named, read))
+        policy.judge.counters = std::move(*counters);
+}
+
+void read_guards(const TomlTable& judge, Policy& policy) {
+    const auto read = [](const TomlTable& table, const std::string& name) {
+        const auto tolerance = table.get("tolerance", read_parsed(parse_percentage));
+        if (!table.has("tolerance"))
+            table.file->error(*table.value, "this needs a tolerance, such as tolerance = \"2%\"");
+        table.reject_unknown_keys({"counter", "tolerance"});
+        return Guard{name, tolerance.value_or(0)};
+    };
+    if (auto guards = read_counters<Guard>(judge, "guards", 0, {"throughput", "cpu", kOthers}, nullptr, read))
+        policy.judge.guards = std::move(*guards);
+}
+
+Json counters_json(const Policy& policy) {
+    Json out = Json::array();
+    for (const auto& [name, higher_is_better] : policy.judge.counters)
+        if (higher_is_better == counter_higher_is_better(name))
+            out.push_back(name);
+        else
+            out.push_back({{"counter", name}, {"higher", higher_is_better ? "better" : "worse"}});
+    return out;
+}
+
+Json guards_json(const Policy& policy) {
+    Json out = Json::array();
+    for (const auto& [counter, tolerance] : policy.judge.guards)
+        out.push_back({{"counter", counter}, {"tolerance", percentage_text(tolerance)}});
+    return out;
+}
+
+// ---- the table of settings
+
+auto& field_of(auto& policy, auto Policy::*field) {
+    return policy.*field;
+}
+auto& field_of(auto& policy, auto Judging::*field) {
+    return policy.judge.*field;
+}
+auto& field_of(auto& policy, auto JudgeSettings::*field) {
+    return policy.judge.settings.*field;
+}
+auto& field_of(auto& policy, auto Metrics::*field) {
+    return policy.metrics.*field;
+}
+
+// READ: for TomlTable::get(). PRINT: the opposite.
+template <class Field, class Read, class Print>
+Setting row(const char* table, const char* key, Field field, Read read, Print print) {
+    return {table, key,
+            [=](const TomlTable& from, Policy& policy) {
+                using T = std::remove_cvref_t<decltype(field_of(policy, field))>;
+                if (auto value = from.get(key, read)) field_of(policy, field) = static_cast<T>(*value);
+            },
+            [=](const Policy& policy) -> Json { return print(field_of(policy, field)); }};
+}
+
+template <class Field, class Read>
+Setting row(const char* table, const char* key, Field field, Read read) {
+    return row(table, key, field, read, [](const auto& value) { return value; });
+}
+
+Json text_or_null(const std::string& text) {
+    return text.empty() ? Json() : Json(text);
+}
+
+std::vector<Setting> all_settings() {
+    using Default = DefaultScopeTable;
+    const auto time = [](const char* key, auto field, auto low, auto high) {
+        return row("judge", key, field, time_within(low, high), [](auto t) { return text_of(t); });
+    };
+    // Of [default_scope]: what is read into the last of its tables, and what is in force.
+    const auto scope = [](const char* key, void (*read)(const TomlTable&, Default&),
+                          Json (*value)(const Policy::DefaultScope&)) {
+        return Setting{
+            "default_scope", key,
+            [=](const TomlTable& table, Policy& policy) { read(table, policy.default_scope_tables.back()); },
+            [=](const Policy& policy) { return value(policy.default_scope); }};
+    };
+    const auto with_scope = [](const TomlTable&, Default&) {};  // read_wish() reads it
+    return {
+        row("daemon", "mode", &Policy::mode, read_mode, [](Mode mode) { return name_of(mode); }),
+        row("daemon", "on_exit", &Policy::keep_on_exit, read_keep,
+            [](bool keep) { return keep ? "keep" : "restore"; }),
+        row("shard", "size", &Policy::shard_size, read_whole(1, kMaxShardSize)),
+        row("judge", "alpha", &JudgeSettings::alpha, read_parsed(parse_alpha_or_percentage)),
+        row("judge", "tolerance", &JudgeSettings::tolerance, read_parsed(parse_percentage), percentage_text),
+        time("window", &Judging::window, kMinWindow, kMaxWindow),
+        time("washout", &Judging::washout, milliseconds(0), kMaxWindow),
+        row("judge", "max_pairs", &JudgeSettings::max_pairs, read_whole(1, kMaxPairs)),
+        row("judge", "min_items", &JudgeSettings::min_items, read_whole(0, kMaxMinItems)),
+        row("judge", "concurrent", &Judging::concurrent, read_whole(1, kMaxConcurrent)),
+        time("recheck", &Judging::recheck, seconds(1), kDay),
+        row("judge", "run_length", &Judging::run_length, read_whole(1, kMaxRunLength)),
+        {"judge", "counters", read_judged, counters_json},
+        {"judge", "guards", read_guards, guards_json},
+        time("budget", &Judging::budget, seconds(1), kDay),
+        time("retry_after", &Judging::retry_after, seconds(0), seconds(kMaxDuration)),
+        time("jitter", &Judging::jitter, seconds(0), 7 * kDay),
+        time("settle", &Judging::settle, seconds(0), kDay),
+        row("judge", "hours", &Judging::hours, read_parsed(parse_hours), hours_text),
+        scope(
+            "manage", [](auto& t, auto& out) { out.manage = t.get("manage", read_flag); },
+            [](auto& now) -> Json { return now.manage; }),
+        scope(
+            "scope", [](auto& t, auto& out) { out.wish = read_wish(t); },
+            [](auto& now) -> Json { return now.wish.text(); }),
+        scope("candidates", with_scope, [](auto& now) { return candidates_json(now.wish); }),
+        scope("hold", with_scope, [](auto& now) { return now.wish.hold ? Json(true) : Json(); }),
+        scope(
+            "expires", [](auto& t, auto& out) { out.expires = t.get("expires", read_expires).value_or(""); },
+            [](auto& now) { return text_or_null(now.expires); }),
+        scope(
+            "evidence",
+            [](auto& t, auto& out) { out.evidence = t.get("evidence", read_evidence).value_or(""); },
+            [](auto& now) { return text_or_null(now.evidence); }),
+        row("default_mask", "cpumask", &Policy::default_mask, read_parsed(parse_mask),
+            [](const MaskWish& mask) { return mask.text(); }),
+        row("metrics", "textfile", &Metrics::textfile, read_parsed(parse_textfile)),
+    };
+}
+
+void read_settings(const TomlTable& table, const std::string& name, Policy& policy) {
+    const bool is_scope = name == "default_scope";
+    if (is_scope) policy.default_scope_tables.emplace_back();
+    Words known;
+    for (const Setting& setting : settings())
+        if (setting.table == name) {
+            setting.read(table, policy);
+            known.push_back(setting.key);
+            const TomlValue* value = table.find(setting.key);
+            if (value == nullptr) continue;
+            const Origin origin = table.file->origin(*value);
+            policy.origins[name + "." + setting.key] = origin;
+            if (setting.key == "window" || setting.key == "washout") policy.times = origin;
+            if (is_scope) policy.default_scope_tables.back().origins[setting.key] = origin;
+        }
+    table.reject_unknown_keys(known);
+    if (!is_scope) return;
+    DefaultScopeTable& read = policy.default_scope_tables.back();
+    const auto place = read.origins.find(table.has("scope") ? "scope" : "manage");
+    read.origin = place == read.origins.end() ? table.file->origin(*table.value) : place->second;
+    policy.merge_default_scope();
+}
+
+WorkqueueRule read_rule(const TomlTable& table) {
+    TomlFile& file = *table.file;
+    WorkqueueRule rule;
+    rule.origin = file.origin(*table.value);
+    if (!table.has("match")) file.error(*table.value, "a rule needs a match, such as match = \"kcryptd-*\"");
+    for (auto& [text, value] : table.texts("match")) {
+        if (text.size() > kMaxMatch)
+            file.error(*value, fmt::format("match is longer than {} bytes", kMaxMatch));
+        rule.match.push_back(std::move(text));
+        rule.match_origins.push_back(file.origin(*value));
+    }
+    rule.wish = read_wish(table).value_or(ScopeWish{});
+    rule.strict = table.get("strict", read_flag);
+    rule.mask = table.get("cpumask", read_parsed(parse_mask)).value_or(MaskWish{});
+    if (const TomlValue* mask = table.find("cpumask")) rule.mask_origin = file.origin(*mask);
+    rule.expires = table.get("expires", read_expires).value_or("");
+    rule.evidence = table.get("evidence", read_evidence).value_or("");
+    table.reject_unknown_keys(kRuleKeys);
+    return rule;
+}
+
+}  // namespace
+
+const std::vector<Setting>& settings() {
+    static const std::vector<Setting> kSettings = all_settings();
+    return kSettings;
+}
+
+void read_tables(const TomlTable& top, Policy& policy, std::vector<std::string_view> more) {
+    for (const std::string_view name : kTables)
+        if (name != "workqueue")
+            if (const auto table = top.table(std::string(name)))
+                read_settings(*table, std::string(name), policy);
+    const auto tables = top.tables("workqueue");
+    if (tables.size() > kMaxRules) {
+        top.file->error(*tables[kMaxRules].value, fmt::format("more than {} rules", kMaxRules));
+    } else {
+        std::vector<WorkqueueRule> rules;
+        for (const TomlTable& table : tables) rules.push_back(read_rule(table));
+        policy.rules.insert(policy.rules.begin(), rules.begin(), rules.end());  // latest source first
+    }
+    more.insert(more.end(), kTables.begin(), kTables.end());
+    top.reject_unknown_keys(more);
+}
+
+Json rule_json(const WorkqueueRule& rule) {
+    Json out = {{"match", rule.match.size() == 1 ? Json(rule.match[0]) : Json(rule.match)},
+                {"scope", rule.wish.text()}};
+    if (!rule.wish.candidates.empty()) out["candidates"] = candidates_json(rule.wish);
+    if (rule.wish.hold) out["hold"] = true;
+    if (rule.strict) out["strict"] = *rule.strict;
+    if (rule.mask.kind != MaskWish::Kind::leave) out["cpumask"] = rule.mask.text();
+    if (!rule.expires.empty()) out["expires"] = rule.expires;
+    if (!rule.evidence.empty()) out["evidence"] = rule.evidence;
+    return out;
+}
+
+std::vector<std::string> homes_of(std::string_view key) {
+    std::vector<std::string> out;
+    for (const Setting& setting : settings())
+        if (key == setting.key) out.push_back("in [" + setting.table + "]");
+    const auto add = [&](const char* home, const Words& keys) {
+        if (std::ranges::find(keys, key) != keys.end() || (&keys == &kTables && key == "host"))
+            out.emplace_back(home);
+    };
+    add("in [[workqueue]]", kRuleKeys);
+    add("in [[host]]", kHostKeys);
+    add("in when of [[host]]", kWhenKeys);
+    add("at the top level", kTables);
+    return out;
 }
 
 }  // namespace wq

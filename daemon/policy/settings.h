@@ -1,45 +1,44 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "policy/policy.h"
-#include "policy/toml_table.h"
 
 namespace wq {
+
+struct TomlTable;
 
 // A setting of the policy. Everything except rules and host tables is a row of one table. The valid keys of
 // policy files, the output of `cat-config`, the hash, and the key names in messages come from it. The
 // defaults are the initial values in policy/policy.h.
 struct Setting {
-    const char* table;  // "daemon"
-    const char* key;
+    std::string table;  // "daemon"
+    std::string key;
     // Reads KEY of TABLE into POLICY if it exists and is valid.
-    void (*read)(TomlTable& table, const char* key, Policy& policy);
+    std::function<void(const TomlTable& table, Policy& policy)> read;
     // The value in the form that read() accepts; null: no value, the key is left out.
-    nlohmann::ordered_json (*value)(const Policy& policy);
+    std::function<nlohmann::ordered_json(const Policy& policy)> value;
 };
 
 // In the order of `cat-config`. The settings of one table are adjacent.
-std::span<const Setting> settings();
+const std::vector<Setting>& settings();
 
-// Reads all settings of the table NAME.
-void read_settings(TomlTable& table, std::string_view name, Policy& policy);
+// Reads the tables that both a file and a host table, TOP, may have into POLICY, which already has the values
+// of earlier sources: those of settings(), and rules. Also rejects unknown keys, of which MORE are known.
+void read_tables(const TomlTable& top, Policy& policy, std::vector<std::string_view> more);
 
-// The scope, candidates and hold of a rule or of [default_scope]; empty if there are none or if one is
-// invalid.
-std::optional<ScopeWish> read_wish(TomlTable& table);
-// The last day of a rule or of [default_scope], and why it exists; "" if there is none or it is invalid.
-std::string read_expires(TomlTable& table);
-std::string read_evidence(TomlTable& table);
-// The candidates of WISH as an array, or null.
-nlohmann::ordered_json candidates_json(const ScopeWish& wish);
+// A rule as JSON, in the form that read_tables() accepts.
+nlohmann::ordered_json rule_json(const WorkqueueRule& rule);
 
-// The cpumask of a rule or of [default_mask]; empty if there is none or it is invalid. Whether this host has
-// the CPUs is not known here, see names_cpus() in policy/policy_tables.h.
-std::optional<MaskWish> read_mask(TomlTable& table);
+// The keys of `when`.
+extern const std::vector<std::string_view> kWhenKeys;
+// The places where a policy may have KEY, as text: "in [daemon]", "in when of [[host]]", "at the top level".
+// Empty if there is no such key.
+std::vector<std::string> homes_of(std::string_view key);
 
 }  // namespace wq

@@ -16,7 +16,6 @@
 #include "machine/paths.h"
 #include "machine/topology.h"
 #include "policy/policy.h"
-#include "policy/policy_error.h"
 #include "targets/engine.h"
 #include "targets/mask_keeper.h"
 

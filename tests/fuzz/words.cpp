@@ -8,7 +8,6 @@
 #include "evidence/verdicts.h"
 #include "fuzz.h"
 #include "machine/scope.h"
-#include "policy/judge_settings.h"
 #include "policy/quantity.h"
 
 using wq::fuzz::require;

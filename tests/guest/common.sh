@@ -104,7 +104,7 @@ kernel_folder() { # VERSION
 }
 
 # The packages of the sysroot: arm64 programs are built with it, and QEMU's user emulation runs them with it.
-sysroot_packages="libc6-dev libstdc++-12-dev libsystemd-dev libudev-dev libhwloc-dev libpcre2-dev libtomlplusplus-dev libexpected-dev libfmt-dev
+sysroot_packages="libc6-dev libstdc++-12-dev libsystemd-dev libudev-dev libhwloc-dev libpcre2-dev libtoml11-dev libexpected-dev libfmt-dev
   libncurses-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libgtest-dev libgmock-dev libbpf-dev systemd ncurses-base"
 sysroot_dir() { printf '%s/sysroot-arm64-%s\n' "$cache" "$(recipe "$arm64_dir"/{unpack,pack-sysroot}.sh <(echo "$sysroot_packages"))"; }
 

@@ -202,15 +202,6 @@ fits() { # COLUMNS ARGUMENTS...
   widest=$(wc -L <"$root/out")
   [ "$widest" -le "$columns" ] || complain "$* is $widest wide on $columns columns: $(cat "$root/out")"
 }
-# Exactly TOML 1.0.
-printf '[[judge.counters]]\ncounter = "latency"\n[judge]\nalpha = 0.01\n' >"$root/odd.toml"
-expect 0 check "$root/odd.toml"
-for text in 'host=[{name="x"}]\n[host.shard]' 'host=[{name="x", workqueue=[{match="a"}], workqueue.scope="smt"}]'; do
-  # shellcheck disable=SC2059
-  printf "$text\n" >"$root/odd.toml"
-  expect 1 check "$root/odd.toml"
-  grep -q 'odd.toml:[12]:[0-9]*: .*cannot redefine existing array' "$root/err" || complain "check of $text: $(cat "$root/err")"
-done
 mkdir -p "$root/judged/var/lib/wq-tuned"
 printf '%s' '{"version":1,"number":1,"kernel":"6.12 cpu smt cache numa system","topology":"another","scheduler":"","class":"kcryptd-#","reference":"cache",' \
   '"candidate":"smt","reference_origin":"kernel","partitions":["",""],' \

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "evidence/e_process.h"
-#include "policy/judge_settings.h"
+#include "policy/quantity.h"
 
 namespace wq {
 namespace {

@@ -2,7 +2,7 @@
 //
 // Compares the list of all keys with the keys that the readers of the tables accept. The readers list them in
 // the error "unknown key ...; known keys: KEY, KEY, ...".
-#include "policy/policy_tables.h"
+#include "policy/settings.h"
 
 #include <gtest/gtest.h>
 

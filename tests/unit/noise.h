@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "evidence/comparison.h"
-#include "policy/judge_settings.h"
+#include "policy/policy.h"
 
 namespace wq {
 

@@ -212,13 +212,13 @@ TEST(PolicyHost, MistakesHaveTheirPlaceWhetherOrNotTheTableMatches) {
     const std::vector<std::pair<std::string, std::string>> cases = {
         {"[[host]]\n", "0.toml:1:1: a host table needs a name"},
         {"[[host]]\nname = 3\n", "0.toml:2:8: name must be a string that is not empty, not 3"},
-        {"[[host]]\nname = \"" + std::string(256, 'x') + "\"\n", "0.toml:2:1: name is longer than 255 bytes"},
+        {"[[host]]\nname = \"" + std::string(256, 'x') + "\"\n", "0.toml:2:8: name is longer than 255 bytes"},
         {"[host]\nname = \"x\"\n", "0.toml:1:1: host must be a list of tables, each below its own [[host]]"},
         {"[[host]]\nname = \"x\"\nwhen = 3\n", "0.toml:3:8: when must be one table, [when], not 3"},
         {host("cpu_modle = \"*\""),
-         "0.toml:3:10: unknown key \"cpu_modle\" in [when]; did you mean \"cpu_model\"?"},
+         "0.toml:3:22: unknown key \"cpu_modle\" in [when]; did you mean \"cpu_model\"?"},
         {host("colour = \"red\""),
-         "0.toml:3:10: unknown key \"colour\" in [when]; known keys: arch, canary, cores"},
+         "0.toml:3:19: unknown key \"colour\" in [when]; known keys: arch, canary, cores"},
         {host("arch = 64"), "0.toml:3:17: arch must be a string that is not empty, not 64"},
         {host("cores = \"many\""), "0.toml:3:18: cores" + range + "the string \"many\""},
         {host("llc_cores = -1"), "0.toml:3:22: llc_cores" + range + "-1"},
@@ -231,19 +231,19 @@ TEST(PolicyHost, MistakesHaveTheirPlaceWhetherOrNotTheTableMatches) {
         {host("canary = 5"), "0.toml:3:19: canary must be 0% to 100%, with its percent sign, not 5"},
         {host("canary = \"101%\""), "0.toml:3:19: canary must be 0% to 100%"},
         {host("arch = \"no\"") + "hosts = 1\n",
-         "0.toml:4:1: unknown key \"hosts\" in [[host]]; known keys: "},
+         "0.toml:4:9: unknown key \"hosts\" in [[host]]; known keys: "},
         {host("arch = \"no\"") + "shard.size = 0\n",
          "0.toml:4:14: size must be a whole number from 1 to 1024"},
         {host("arch = \"no\"") + "[host.daemon]\nmdoe = 1\n",
-         "0.toml:5:1: unknown key \"mdoe\" in [daemon]; did"},
+         "0.toml:5:8: unknown key \"mdoe\" in [daemon]; did"},
         {host("arch = \"no\"") + "[[host.workqueue]]\nscope = \"smt\"\n", "0.toml:4:1: a rule needs a match"},
         {host("arch = \"no\"") + "judge = { window = \"500ms\" }\n",
-         "0.toml:4:11: washout must be less than window: it is 500ms (built-in), and window is 500ms "
+         "0.toml:4:20: washout must be less than window: it is 500ms (built-in), and window is 500ms "
          "(0.toml:4)"},
         {host("arch = \"no\"") + "metrics = { textfile = \"x\" }\n",
          "0.toml:4:24: textfile must be an absolute path that ends in \".prom\", or empty for none, not the"},
         {host("arch = \"no\"") + "[[host.host]]\nname = \"y\"\n",
-         "0.toml:4:8: unknown key \"host\" in [[host]]; it belongs at the top level"},
+         "0.toml:4:1: unknown key \"host\" in [[host]]; it belongs at the top level"},
     };
     for (const auto& [text, error] : cases)
         EXPECT_THAT(mistakes_on_grace({text}), ElementsAre(StartsWith(error))) << text;
@@ -253,7 +253,7 @@ TEST(PolicyHost, ANameIsTakenOnce) {
     const std::string one = host("smt = true", "one");
     const auto errors = mistakes_on_grace({one, host("", "two") + one});
     ASSERT_THAT(errors, SizeIs(1));
-    EXPECT_THAT(errors[0], StartsWith("1.toml:5:1: host \"one\" already exists ("));
+    EXPECT_THAT(errors[0], StartsWith("1.toml:5:8: host \"one\" already exists ("));
     EXPECT_THAT(errors[0], HasSubstr("0.toml:1)"));
 }
 
@@ -269,7 +269,7 @@ TEST(PolicyHost, ValuesOfATableMustGoWithThoseOutsideOfTables) {
     EXPECT_THAT(
         mistakes_on_grace({window, "[judge]\nwindow = \"40s\"\nwashout = \"35s\"\n"}),
         ElementsAre(StartsWith(
-            "0.toml:4:11: washout must be less than window: it is 35s (1.toml:3), and window is 30s (")));
+            "0.toml:4:20: washout must be less than window: it is 35s (1.toml:3), and window is 30s (")));
 }
 
 TEST(PolicyHost, ValuesOfMatchingTablesMustGoTogether) {
@@ -280,7 +280,7 @@ TEST(PolicyHost, ValuesOfMatchingTablesMustGoTogether) {
     };
     EXPECT_TRUE(load_on({on(washout, "aarch64"), on(window, "x86_64")}));
     EXPECT_THAT(mistakes_on_grace({on(washout, "aarch64"), on(window, "aarch64")}),
-                ElementsAre(StartsWith("1.toml:4:11: washout must be less than window: it is 1s (")));
+                ElementsAre(StartsWith("1.toml:4:20: washout must be less than window: it is 1s (")));
 }
 
 TEST(PolicyHost, OriginsTellWhatIsNotBuiltIn) {

@@ -208,13 +208,13 @@ TEST(PolicyJudge, EachMistakeInTheCountersHasItsPlace) {
         {"counters = [\"tail\", \"exec\", \"tail\"]", "29: counter \"tail\" is listed twice"},
         {"counters = [\"tail\", { counter = \"tail\", higher = \"better\" }]",
          "23: counter \"tail\" is listed twice"},
-        {"counters = [" + nine + "]", "1: counters must have at most 8 elements, not 9"},
-        {"counters = [{ counter = \"itmes\" }]", "15: unknown counter \"itmes\"; did you mean \"items\"?"},
+        {"counters = [" + nine + "]", "12: counters must have at most 8 elements, not 9"},
+        {"counters = [{ counter = \"itmes\" }]", "25: unknown counter \"itmes\"; did you mean \"items\"?"},
         {"counters = [{ counter = 3 }]", "25: counter must be a string that is not empty, not 3"},
         {"counters = [{ counter = \"tail\", higher = \"good\" }]",
          "42: higher must be one of \"better\", \"worse\", not the string \"good\""},
         {"counters = [{ counter = \"tail\", lower = \"better\" }]",
-         "33: unknown key \"lower\" in an element of counters; known keys: counter, higher"},
+         "41: unknown key \"lower\" in an element of counters; known keys: counter, higher"},
     };
     for (const WrongLine& wrong : cases) expect_one_error_of(wrong);
     EXPECT_THAT(mistakes_in_texts({judge("counters = [\"tail\", { higher = \"worse\" }]")}),
@@ -242,14 +242,14 @@ TEST(PolicyJudge, EachMistakeInTheGuardsHasItsPlace) {
         {"guards = [{ tolerance = \"5%\" }]",
          "11: this needs the name of a counter, such as counter = \"latency\""},
         {"guards = [{ counter = \"cpus\", tolerance = \"5%\" }]",
-         "13: unknown counter \"cpus\"; did you mean \"cpu\"?"},
+         "23: unknown counter \"cpus\"; did you mean \"cpu\"?"},
         {"guards = [{ counter = \"cpu\", tolerance = 5 }]",
          "42: tolerance must be 0% to 100%, with its percent sign, not 5"},
         {"guards = [{ counter = \"cpu\", tolerance = \"5%\", higher = \"better\" }]",
-         "48: unknown key \"higher\" in an element of guards; known keys: counter, tolerance"},
+         "57: unknown key \"higher\" in an element of guards; known keys: counter, tolerance"},
         {"guards = [{ counter = \"cpu\", tolerance = \"5%\" }, { counter = \"cpu\", tolerance = \"6%\" }]",
-         "52: counter \"cpu\" is listed twice"},
-        {"guards = [" + nine + "]", "1: guards must have at most 8 elements, not 9"},
+         "62: counter \"cpu\" is listed twice"},
+        {"guards = [" + nine + "]", "10: guards must have at most 8 elements, not 9"},
     };
     for (const WrongLine& wrong : cases) expect_one_error_of(wrong);
 }
@@ -268,18 +268,18 @@ const std::string kLess = "washout must be less than window: it is ";
 
 TEST(PolicyJudge, TheWashoutIsLessThanTheWindow) {
     EXPECT_THAT(mistakes_in_texts({judge("washout = \"2s\"")}),
-                ElementsAre("0.toml:2:1: " + kLess + "2s (0.toml:2), and window is 2s (built-in)"));
+                ElementsAre("0.toml:2:11: " + kLess + "2s (0.toml:2), and window is 2s (built-in)"));
     EXPECT_THAT(mistakes_in_texts({judge(" window = \"500ms\"")}),
-                ElementsAre("0.toml:2:2: " + kLess + "500ms (built-in), and window is 500ms (0.toml:2)"));
+                ElementsAre("0.toml:2:11: " + kLess + "500ms (built-in), and window is 500ms (0.toml:2)"));
     EXPECT_THAT(mistakes_in_texts({judge("washout = \"3s\"\nwindow = \"1s\"")}),
-                ElementsAre("0.toml:2:1: " + kLess + "3s (0.toml:2), and window is 1s (0.toml:3)"));
+                ElementsAre("0.toml:2:11: " + kLess + "3s (0.toml:2), and window is 1s (0.toml:3)"));
 }
 
 TEST(PolicyJudge, OfSeveralFilesTheLastToSetEitherIsWrong) {
     EXPECT_THAT(mistakes_in_texts({judge("washout = \"1s\""), judge("\nwindow = \"600ms\""), ""}),
-                ElementsAre("1.toml:3:1: " + kLess + "1s (0.toml:2), and window is 600ms (1.toml:3)"));
+                ElementsAre("1.toml:3:10: " + kLess + "1s (0.toml:2), and window is 600ms (1.toml:3)"));
     EXPECT_THAT(mistakes_in_texts({judge("window = \"4s\""), "", judge("washout = \"5s\"")}),
-                ElementsAre("2.toml:2:1: " + kLess + "5s (2.toml:2), and window is 4s (0.toml:2)"));
+                ElementsAre("2.toml:2:11: " + kLess + "5s (2.toml:2), and window is 4s (0.toml:2)"));
     EXPECT_TRUE(load_texts({judge("washout = \"30s\""), judge("window = \"1min\"")}));
     EXPECT_TRUE(load_texts({judge("window = \"1s\""), judge("washout = \"0s\"")}));
 }

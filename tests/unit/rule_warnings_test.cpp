@@ -177,9 +177,9 @@ std::string rule(const std::string& match, const std::string& table = "workqueue
 
 TEST(RuleWarnings, ARuleAfterAStarIsToldWithBothPlaces) {
     EXPECT_THAT(warnings_of({rule("a") + rule("*") + rule("b") + rule("*")}),
-                ElementsAre("0.toml:6:1: \"b\" never applies: \"*\" at 0.toml:4 comes first and matches the "
+                ElementsAre("0.toml:6:9: \"b\" never applies: \"*\" at 0.toml:4 comes first and matches the "
                             "same names",
-                            "0.toml:8:1: \"*\" never applies: \"*\" at 0.toml:4 comes first and matches the "
+                            "0.toml:8:9: \"*\" never applies: \"*\" at 0.toml:4 comes first and matches the "
                             "same names"));
     EXPECT_THAT(warnings_of({rule("a") + rule("a*") + rule("b*") + rule("*")}), IsEmpty());
 }
@@ -189,7 +189,7 @@ TEST(RuleWarnings, ADropInMayTakeAllOfAnotherFile) {
     EXPECT_THAT(warnings_of({rule("a") + rule("*"), rule("*")}), IsEmpty());
     EXPECT_THAT(warnings_of({rule("a"), rule("b"), rule("a")}), IsEmpty());
     EXPECT_THAT(warnings_of({rule("*") + rule("a"), rule("*")}),
-                ElementsAre("0.toml:4:1: \"a\" never applies: \"*\" at 0.toml:2 comes first and matches the "
+                ElementsAre("0.toml:4:9: \"a\" never applies: \"*\" at 0.toml:2 comes first and matches the "
                             "same names"));
 }
 
@@ -197,7 +197,7 @@ TEST(RuleWarnings, ARuleThatExpiresLeavesItsNamesToLaterOnes) {
     const std::string until = "expires = \"2027-01-31\"\n";
     EXPECT_THAT(warnings_of({rule("a*") + until + rule("a*") + rule("b") + until + rule("b")}), IsEmpty());
     EXPECT_THAT(warnings_of({rule("a*") + rule("a*") + until}),
-                ElementsAre("0.toml:4:1: \"a*\" never applies: \"a*\" at 0.toml:2 comes first and matches "
+                ElementsAre("0.toml:4:9: \"a*\" never applies: \"a*\" at 0.toml:2 comes first and matches "
                             "the same names"));
 }
 
@@ -207,8 +207,8 @@ TEST(RuleWarnings, AHostTableIsLookedAtForItselfWhetherOrNotItMatches) {
         << "it is for some hosts";
     EXPECT_THAT(warnings_of({host + rule("a[", "host.workqueue") + rule("*", "host.workqueue") +
                              rule("b", "host.workqueue")}),
-                ElementsAre(HasSubstr("0.toml:5:1: \"a[\" matches no workqueue"),
-                            HasSubstr("0.toml:9:1: \"b\" never applies")));
+                ElementsAre(HasSubstr("0.toml:5:9: \"a[\" matches no workqueue"),
+                            HasSubstr("0.toml:9:9: \"b\" never applies")));
 }
 
 }  // namespace

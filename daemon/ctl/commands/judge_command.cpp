@@ -21,7 +21,7 @@
 #include "evidence/e_process.h"
 #include "evidence/recording.h"
 #include "evidence/verdicts.h"
-#include "policy/judge_settings.h"
+#include "policy/quantity.h"
 
 namespace wq::ctl {
 namespace {

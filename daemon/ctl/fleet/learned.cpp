@@ -19,10 +19,10 @@
 #include "machine/paths.h"
 #include "machine/workqueue.h"
 #include "plan/pods.h"
-#include "policy/glob.h"
 #include "policy/policy.h"
 #include "policy/policy_text.h"
 #include "policy/quantity.h"
+#include "policy/rule_warnings.h"
 
 // What verdicts say about a class
 // ===============================

@@ -12,7 +12,7 @@
 #include "ctl/command.h"
 #include "ctl/lab/arms.h"
 #include "ctl/lab/rounds.h"
-#include "policy/judge_settings.h"
+#include "policy/policy.h"
 #include "targets/step.h"
 
 namespace wq::ctl {

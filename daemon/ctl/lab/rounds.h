@@ -13,7 +13,7 @@
 #include "evidence/comparison.h"
 #include "evidence/effect.h"
 #include "machine/paths.h"
-#include "policy/judge_settings.h"
+#include "policy/policy.h"
 
 namespace wq::lab {
 

@@ -20,13 +20,13 @@ note "-- a broken policy at start"
 apply_policy "$scope"
 echo 'scop = "smt"' >>/etc/wq-tuned/wq-tuned.toml
 wq-tunectl check 2>/run/wq-tests/err && fail "check finds nothing"
-grep -qE '^/etc/wq-tuned/wq-tuned.toml:8:1: ' /run/wq-tests/err || fail "check says: $(cat /run/wq-tests/err)"
+grep -qE '^/etc/wq-tuned/wq-tuned.toml:8:8: ' /run/wq-tests/err || fail "check says: $(cat /run/wq-tests/err)"
 systemctl start wq-tuned
 check_eq "state" observing "$(daemon_field state)"
-daemon_field reason | grep -q 'wq-tuned.toml:8:1' || fail "reason: $(daemon_field reason)"
-check_eq "policy" "broken /etc/wq-tuned/wq-tuned.toml:8:1 null" "$(policy_state)"
+daemon_field reason | grep -q 'wq-tuned.toml:8:8' || fail "reason: $(daemon_field reason)"
+check_eq "policy" "broken /etc/wq-tuned/wq-tuned.toml:8:8 null" "$(policy_state)"
 check_eq "reason of a target" "cannot plan: invalid policy" "$(target "$wq" reason)"
-first_line | grep -q '^the policy on disk is broken since 20.*: /etc/wq-tuned/wq-tuned.toml:8:1: .*; none is in force: observing$' ||
+first_line | grep -q '^the policy on disk is broken since 20.*: /etc/wq-tuned/wq-tuned.toml:8:8: .*; none is in force: observing$' ||
   fail "status says: $(first_line)"
 check_eq "writes" 0 "$(daemon_field writes)"
 scope_is "$wq" default || fail "it holds $(scope_of "$wq")"
