@@ -48,12 +48,12 @@ class toml::detail::context<wq::TomlConfig> {
 namespace wq {
 // With `a = []` and `[a.b]` version 3.7 asks for the last element of an empty array. It reports an error if
 // this is not a table.
-template <class T, class... Rest>
-struct TomlArray : std::vector<T, Rest...> {
-    using std::vector<T, Rest...>::vector;
+template <class T, class... More>
+struct TomlArray : std::vector<T, More...> {
+    using std::vector<T, More...>::vector;
     T& back() {
         static T none;
-        return this->empty() ? none : std::vector<T, Rest...>::back();
+        return this->empty() ? none : std::vector<T, More...>::back();
     }
 };
 using TomlValue = toml::basic_value<toml::discard_comments, std::unordered_map, TomlArray>;
