@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <map>
 #include <sstream>
 
 #include "policy/load_policy.h"
@@ -39,6 +40,17 @@ struct Document {
 Texts words(const std::string& text) {
     std::istringstream in(text);
     return {std::istream_iterator<std::string>(in), {}};
+}
+
+// The documents of TEXT, with ";;" between them and "|" for the end of a line.
+Texts documents_of(std::string text) {
+    std::ranges::replace(text, '|', '\n');
+    Texts out;
+    for (std::size_t at = 0, end = 0; end != std::string::npos; at = end + 4) {
+        end = text.find(" ;; ", at);
+        out.push_back(text.substr(at, end == std::string::npos ? end : end - at));
+    }
+    return out;
 }
 
 // Replaces the '@' in TEXT by WORD.
@@ -251,34 +263,13 @@ TEST_F(PolicyDocuments, ArraysAndInlineTablesThatAreNone) {
                         kValues);
     expect_each_refused({"[[1]", "]", "[1]]", "[1", "[1,", "[", "[[", "[1, # ]", "['a', ']'", "[{}"}, kValues,
                         false);
-    expect_each_refused({"{a}",
-                         "{a = }",
-                         "{a = 1,}",
-                         "{a = 1,,b = 2}",
-                         "{,}",
-                         "{a = 1 b = 2}",
-                         "{= 1}",
-                         "{a: 1}",
-                         "{1}",
-                         "{a == 1}",
-                         "{[a] = 1}",
-                         "{a = 1]",
-                         "{a. = 1}",
-                         "{a..b = 1}",
-                         "{a = [}]}",
-                         "{é = 1}",
-                         "{a b = 1}",
-                         "{a = 1}b",
-                         "{{}}",
-                         "{a = 1, 'a' = 2}",
-                         "{a = 1, a.b = 2}",
-                         "{a.b = 1, a = 2}",
-                         "{a = {b = 1}, a.c = 2}",
-                         "{a = 1\n}",
-                         "{\na = 1}",
-                         "{a = 1,\nb = 2}",
-                         "{a =\n1}"},
-                        kValues);
+    expect_each_refused(
+        documents_of(
+            "{a} ;; {a = } ;; {a = 1,} ;; {a = 1,,b = 2} ;; {,} ;; {a = 1 b = 2} ;; {= 1} ;; {a: 1} ;; {1} "
+            ";; {a == 1} ;; {[a] = 1} ;; {a = 1] ;; {a. = 1} ;; {a..b = 1} ;; {a = [}]} ;; {é = 1} ;; {a b = "
+            "1} ;; {a = 1}b ;; {{}} ;; {a = 1, 'a' = 2} ;; {a = 1, a.b = 2} ;; {a.b = 1, a = 2} ;; {a = {b = "
+            "1}, a.c = 2} ;; {a = 1|} ;; {|a = 1} ;; {a = 1,|b = 2} ;; {a =|1}"),
+        kValues);
     expect_each_refused({"{a = 1", "{", "{a", "{a =", "{a = {b = 1}", "{a = 1, ", "}"}, kValues, false);
 }
 
@@ -290,86 +281,43 @@ TEST_F(PolicyDocuments, KeysAndLinesThatAreNone) {
               "\"\"\"a\"\"\" a\u00a0b % a;b .. \"a\\x\""),
         kKeys);
     expect_each_refused({"a b", "a. .b", "'a' 'b'", "a\t b", "", "a\n", "a.\nb"}, kKeys);
-    expect_each_refused({"[]",        "[a",     "[a.]",    "[a..b]",      "[a b]",        "[a] x",
-                         "[a] b = 1", "[[a]",   "[[a]]]",  "[a]]",        "[ [a]]",       "[a=1]",
-                         "[[]]",      "[['a]]", "[[a].b]", "[a][b]",      "[[[a]]]",      "{a = 1}",
-                         "[a}",       "[a\n]",  "[\na]",   "a = 1 b = 2", "a = 1, b = 2", "a = 1 = 2",
-                         "a = = 1",   "a : 1",  "a += 1",  "a = 1;",      "// c",         "; c",
-                         "--",        "a",      "'a'",     "a =",         "= 1",          "a 1",
-                         "1",         "[1, 2]", ",",       ".",           "export a = 1", "a\n= 1",
-                         "a =\n1",    "a = 1\\"},
-                        kLines);
+    expect_each_refused(
+        documents_of("[] ;; [a ;; [a.] ;; [a..b] ;; [a b] ;; [a] x ;; [a] b = 1 ;; [[a] ;; [[a]]] ;; [a]] ;; "
+                     "[ [a]] ;; [a=1] ;; [[]] ;; [['a]] ;; [[a].b] ;; [a][b] ;; [[[a]]] ;; {a = 1} ;; [a} ;; "
+                     "[a|] ;; [|a] ;; a = 1 b = 2 ;; a = 1, b = 2 ;; a = 1 = 2 ;; a = = 1 ;; a : 1 ;; a += 1 "
+                     ";; a = 1; ;; // c ;; ; c ;; -- ;; a ;; 'a' ;; a = ;; = 1 ;; a 1 ;; 1 ;; [1, 2] ;; , ;; "
+                     ". ;; export a = 1 ;; a|= 1 ;; a =|1 ;; a = 1\\"),
+        kLines);
 }
 
 TEST_F(PolicyDocuments, NamesThatAreThereAlready) {
-    const std::vector<Document> documents = {
-        {"a = 1\na = 2", 2},
-        {"a = 1\n'a' = 2", 2},
-        {"a = 1\n\"\\u0061\" = 2", 2},
-        {"'' = 1\n\"\" = 2", 2},
-        {"a = [1]\na = [2]", 2},
-        {"a = '''\nx\n'''\na = 1", 4},
-        {"a = [\n1,\n2]\na = 1", 4},
-        {"[a]\nb = 1\nb = 1", 3},
-        {"a.b = 1\na.b = 2", 2},
-        {"a.b = 1\na . 'b' = 2", 2},
-        {"a = 1\na.b = 2", 2},
-        {"a.b = 1\na = 2", 2},
-        {"a.b = 1\na.b.c = 2", 2},
-        {"a.b = 1\nc = 1\na.b.d = 1", 3},
-        {"[a]\nb = {c = 1}\nb.d = 1", 3},
-        {"a = {b = 1}\na.c = 2", 2},
-        {"a = [1]\na.b = 1", 2},
-        {"[a]\n[a]", 2},
-        {"[a]\n['a']", 2},
-        {"[a]\n[ a ]", 2},
-        {"[a.b]\n[a.b]", 2},
-        {"[a]\n[a.b]\n[a]", 3},
-        {"[a]\nb = 1\n[a.b]", 3},
-        {"a = 1\n[a]", 2},
-        {"a = 1\n[a.b]", 2},
-        {"a = [1]\n[a]", 2},
-        {"a = [1]\n[a.b]", 2},
-        {"[a.b]\n[a]\nb = 1"},
-        {"[a.b.c]\n[a.b]\nc = 1"},
-        {"[a.b]\n[a]\nb = {}"},
-        {"a.b = 1\n[a]", 2},
-        {"a.b.c = 1\n[a.b]", 2},
-        {"a.b = 1\n[a.b.c]", 2},
-        {"[a]\nb.c = 1\n[a.b]", 3},
-        {"[a.b.c]\nz = 9\n[a]\nb.c.t = 1"},
-        {"[[a.b]]\n[a]\nb.y = 2"},
-        {"a = {b = 1}\n[a]", 2},
-        {"a = {b = 1}\n[a.c]", 2},
-        {"a = {b = {}}\n[a.b.c]", 2},
-        {"[a]\nb = {}\n[a.b]", 3},
-        {"[a]\nb = {c = 1}\n[a.b.d]", 3},
-        {"[[a]]\nb = {c = 1}\n[a.b]", 3},
-        {"a = 1\n[[a]]", 2},
-        {"a = 1\n[[a.b]]", 2},
-        {"[a]\n[[a]]", 2},
-        {"[[a]]\n[a]", 2},
-        {"a = [1]\n[[a]]", 2},
-        {"a = [{b = 1}]\n[[a]]", 2},
-        {"a = [{b = 1}]\n[a]", 2},
-        {"a = {b = 1}\n[[a.c]]", 2},
-        {"a.b = 1\n[[a]]", 2},
-        {"a.b = [1]\n[[a.b]]", 2},
-        {"[[a]]\n[a.b]\n[a.b]", 3},
-        {"[[a]]\n[[a.b]]\n[a.b]", 3},
-        {"[[a]]\n[a.b]\n[[a.b]]", 3},
-        {"[[a]]\nb = 1\n[a.b]", 3},
-        {"x = 1\n[[x.y.z]]", 2},
-        {"[shard]\nsize = 8\nsize = 8", 3},
-        {"shard.size = 8\n[shard]", 2},
-        {"[[workqueue]]\nmatch = '*'\nmatch = 'a'", 3},
-        {"workqueue = [{match = '*'}]\n[[workqueue]]\nmatch = 'a'", 2},
-        {"[daemon]\nmode = 'tune'\n[shard]\n[daemon]\nmode = 'guard'", 4},
-        {"judge = {alpha = 0.01}\n[judge]\ntolerance = '1%'", 2},
-        {"judge = {alpha = 0.01}\njudge.tolerance = '1%'", 2}};
-    for (const Document& document : documents)
-        for (const char* end : {"", "\n", "\r\n", "\nz = 1\n"})
-            expect_refused({document.text + end, document.line});
+    const std::map<unsigned, const char*> documents = {
+        // by the line of the error
+        {kAny,
+         "[a.b]|[a]|b = 1 ;; [a.b.c]|[a.b]|c = 1 ;; [a.b]|[a]|b = {} ;; [a.b.c]|z = 9|[a]|b.c.t = 1 ;; "
+         "[[a.b]]|[a]|b.y = 2"},
+        {2,
+         "a = 1|a = 2 ;; a = 1|'a' = 2 ;; a = 1|\"\\u0061\" = 2 ;; '' = 1|\"\" = 2 ;; a = [1]|a = [2] ;; a.b "
+         "= 1|a.b = 2 ;; a.b = 1|a . 'b' = 2 ;; a = 1|a.b = 2 ;; a.b = 1|a = 2 ;; a.b = 1|a.b.c = 2 ;; a = "
+         "{b = 1}|a.c = 2 ;; a = [1]|a.b = 1 ;; [a]|[a] ;; [a]|['a'] ;; [a]|[ a ] ;; [a.b]|[a.b] ;; a = "
+         "1|[a] ;; a = 1|[a.b] ;; a = [1]|[a] ;; a = [1]|[a.b] ;; a.b = 1|[a] ;; a.b.c = 1|[a.b] ;; a.b = "
+         "1|[a.b.c] ;; a = {b = 1}|[a] ;; a = {b = 1}|[a.c] ;; a = {b = {}}|[a.b.c] ;; a = 1|[[a]] ;; a = "
+         "1|[[a.b]] ;; [a]|[[a]] ;; [[a]]|[a] ;; a = [1]|[[a]] ;; a = [{b = 1}]|[[a]] ;; a = [{b = 1}]|[a] "
+         ";; a = {b = 1}|[[a.c]] ;; a.b = 1|[[a]] ;; a.b = [1]|[[a.b]] ;; x = 1|[[x.y.z]] ;; shard.size = "
+         "8|[shard] ;; workqueue = [{match = '*'}]|[[workqueue]]|match = 'a' ;; judge = {alpha = "
+         "0.01}|[judge]|tolerance = '1%' ;; judge = {alpha = 0.01}|judge.tolerance = '1%'"},
+        {3,
+         "[a]|b = 1|b = 1 ;; a.b = 1|c = 1|a.b.d = 1 ;; [a]|b = {c = 1}|b.d = 1 ;; [a]|[a.b]|[a] ;; [a]|b = "
+         "1|[a.b] ;; [a]|b.c = 1|[a.b] ;; [a]|b = {}|[a.b] ;; [a]|b = {c = 1}|[a.b.d] ;; [[a]]|b = {c = "
+         "1}|[a.b] ;; [[a]]|[a.b]|[a.b] ;; [[a]]|[[a.b]]|[a.b] ;; [[a]]|[a.b]|[[a.b]] ;; [[a]]|b = 1|[a.b] "
+         ";; [shard]|size = 8|size = 8 ;; [[workqueue]]|match = '*'|match = 'a'"},
+        {4,
+         "a = '''|x|'''|a = 1 ;; a = [|1,|2]|a = 1 ;; [daemon]|mode = 'tune'|[shard]|[daemon]|mode = "
+         "'guard'"},
+    };
+    for (const auto& [line, texts] : documents)
+        for (const std::string& text : documents_of(texts))
+            for (const char* end : {"", "\n", "\r\n", "\nz = 1\n"}) expect_refused({text + end, line});
 }
 
 // ---- bytes

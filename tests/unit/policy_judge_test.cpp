@@ -152,8 +152,8 @@ TEST(PolicyJudge, EachMistakeHasItsPlaceAndSaysWhatIsAllowed) {
         {"hours = \"06:00-06:00\"",
          "9: hours must begin and end at different times (all day is \"00:00-24:00\"), not"},
         {"hours = 22:00:00", "9: hours must be a string, not a time"},
-        {"windows = \"10s\"", "1: unknown key \"windows\" in [judge]; did you mean \"window\"?"},
-        {"max-pairs = 16", "1: unknown key \"max-pairs\" in [judge]; did you mean \"max_pairs\"?"},
+        {"windows = \"10s\"", "11: unknown key \"windows\" in [judge]; did you mean \"window\"?"},
+        {"max-pairs = 16", "13: unknown key \"max-pairs\" in [judge]; did you mean \"max_pairs\"?"},
     };
     for (const WrongLine& wrong : cases) expect_one_error_of(wrong);
 }
@@ -207,7 +207,7 @@ TEST(PolicyJudge, EachMistakeInTheCountersHasItsPlace) {
         {"counters = [\"\"]", "13: unknown counter \"\"; known counters: "},
         {"counters = [\"tail\", \"exec\", \"tail\"]", "29: counter \"tail\" is listed twice"},
         {"counters = [\"tail\", { counter = \"tail\", higher = \"better\" }]",
-         "23: counter \"tail\" is listed twice"},
+         "33: counter \"tail\" is listed twice"},
         {"counters = [" + nine + "]", "12: counters must have at most 8 elements, not 9"},
         {"counters = [{ counter = \"itmes\" }]", "25: unknown counter \"itmes\"; did you mean \"items\"?"},
         {"counters = [{ counter = 3 }]", "25: counter must be a string that is not empty, not 3"},

@@ -82,34 +82,6 @@ TEST(Policy, ReadsEveryKey) {
     EXPECT_EQ(policy->rules[0].origin.line, 9U);
 }
 
-TEST(Policy, WhatIsNotSetIsTuneWithTheDefaultScope) {
-    const auto policy = load_texts({""});
-    EXPECT_EQ(policy->mode, Mode::tune);
-    EXPECT_TRUE(policy->default_scope.manage);
-}
-
-TEST(Policy, EveryWordForAModeIsUnderstood) {
-    for (const auto mode : {Mode::observe, Mode::tune})
-        EXPECT_EQ(load_texts({fmt::format("daemon.mode = '{}'", name_of(mode))})->mode, mode)
-            << name_of(mode);
-}
-
-TEST(Policy, EveryWordForAScopeIsUnderstood) {
-    for (const char* word :
-         {"auto", "plan", "leave", "cpu", "smt", "cache_shard", "cache", "numa", "system"}) {
-        const auto policy = load_texts({std::string("default_scope.scope = '") + word + "'\n"});
-        ASSERT_TRUE(policy) << word;
-        EXPECT_EQ(policy->default_scope.wish.text(), word);
-    }
-}
-
-TEST(Policy, ARuleNeedsOnlyAMatch) {
-    const auto policy = load_texts({"[[workqueue]]\nmatch = \"*\"\n"});
-    ASSERT_TRUE(policy);
-    EXPECT_EQ(policy->rules[0].wish.text(), "auto");
-    EXPECT_EQ(policy->rules[0].strict, std::nullopt);
-}
-
 TEST(Policy, TablesMergeByKeyLaterOverEarlier) {
     const auto policy = load_texts({"[daemon]\nmode = \"tune\"\n[shard]\nsize = 4\n",
                                     "[daemon]\nmode = \"observe\"\n", "[daemon]\non_exit = \"keep\"\n"});
@@ -117,14 +89,6 @@ TEST(Policy, TablesMergeByKeyLaterOverEarlier) {
     EXPECT_EQ(policy->mode, Mode::observe);
     EXPECT_TRUE(policy->keep_on_exit);
     EXPECT_EQ(policy->shard_size, 4U);
-}
-
-TEST(Policy, ALaterFileMaySetADefaultAgain) {
-    const auto policy = load_texts({"[daemon]\non_exit = \"keep\"\n[default_scope]\nscope = \"cpu\"\n",
-                                    "[daemon]\non_exit = \"restore\"\n[default_scope]\nscope = \"auto\"\n"});
-    ASSERT_TRUE(policy);
-    EXPECT_FALSE(policy->keep_on_exit);
-    EXPECT_EQ(policy->default_scope.wish.text(), "auto");
 }
 
 TEST(Policy, RulesOfTheLatestFileAreTriedFirstAndWithinOneFromTheTop) {
