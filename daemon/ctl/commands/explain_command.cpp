@@ -25,7 +25,6 @@
 #include "plan/pods.h"
 #include "policy/policy_text.h"
 #include "policy/rule_warnings.h"
-#include "policy/toml_table.h"
 #include "service/status.h"
 
 namespace wq::ctl {
