@@ -72,7 +72,8 @@ std::size_t FleetKeyHash::operator()(const FleetKey& key) const {
     return out;
 }
 
-namespace {
+// Not an unnamed namespace: FleetLineReader has a member of its types.
+namespace fleet_line_keys {
 
 using Json = nlohmann::ordered_json;
 
@@ -455,7 +456,8 @@ struct JsonOf {
     }
 };
 
-}  // namespace
+}  // namespace fleet_line_keys
+using namespace fleet_line_keys;
 
 // The keys are made once for all lines.
 struct FleetLineReader::Draft {
