@@ -113,8 +113,10 @@ void Bookkeeper::lose_window(const LedgerEntry& known, Side side) {
 // Logs the begin of each comparison of a target once.
 void Bookkeeper::begun(const std::vector<Member>& members) {
     totals_.slots++;
+    const std::uint64_t now = edges_.clock.now();  // the same for all: those of one slot wait equally long
     for (const Member& member : members) {
         const Taker& taker = member.taker;
+        book_.of(taker.name).turns.served = now;
         if (!begun_.insert(taker.name + "\n" + taker.key.text()).second) continue;
         say(LOG_INFO, Event::comparison_begun, taker,
             fmt::format("{} is compared with {}", taker.arms.candidate.name(), taker.arms.reference.name()));

@@ -91,7 +91,7 @@ class AbCommand : public testing::Test {
     TempTree tree_{ab_tree()};
     // Command of a run: appends the scope of the target to "runs", one line per run.
     const std::string says_scope_ =
-        "cat '" + tree_.path(wq_path("kcryptd-1")) + "' >>'" + tree_.path("runs") + "'";
+        "echo \"$(cat '" + tree_.path(wq_path("kcryptd-1")) + "')\" >>'" + tree_.path("runs") + "'";
 };
 
 }  // namespace wq::test

@@ -241,7 +241,7 @@ TEST_F(BenchCommand, AnExternalWriterEndsIt) {
         };
         const Ran ran = run();
         EXPECT_EQ(ran.code, kFailure);
-        EXPECT_THAT(ran.err, HasSubstr("kcryptd-254:7-1: an external writer wrote 'numa'"));
+        EXPECT_THAT(ran.err, HasSubstr("kcryptd-254:7-1/affinity_scope: an external writer wrote 'numa'"));
         EXPECT_EQ(load_.jobs.size(), last + 1);
         expect_nothing_left();
     }

@@ -87,7 +87,7 @@ TEST(BenchResult, WhatIsNoResultIsRefused) {
                                                           {"[]", "is not what"},
                                                           {R"({"arms": []})", "is not what"},
                                                           {R"({"bench": 2})", "format 2"},
-                                                          {R"({"bench": 1})", "key 'settings' not found"},
+                                                          {R"({"bench": 1})", "key 'time' not found"},
                                                           {good.substr(0, good.size() - 1), "cut off"}}) {
         const auto result = parse_result(text);
         ASSERT_FALSE(result) << text;
