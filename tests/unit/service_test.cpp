@@ -191,8 +191,7 @@ TEST_F(ServiceTest, ACpuThatComesLaterIsNeverKnown) {
 TEST_F(ServiceTest, DoesNotStartBeforeWhatAbLeftIsPutBack) {
     tree_.add(test::File("run/wq-tuned/lab.json", "{}"));
     EXPECT_EQ(Daemon(tree_).wait(), 1);
-    EXPECT_TRUE(logged("`wq-tunectl ab --restore` puts it back"));
-    EXPECT_EQ(scope(), "default\n");
+    EXPECT_EQ(scope(), "default (cache)\n");
 }
 
 TEST_F(ServiceTest, IsAloneOnItsTree) {
