@@ -263,7 +263,7 @@ verdicts=/var/lib/wq-tuned/verdicts.log
 ledger=/var/lib/wq-tuned/ledger.json
 # `verdict KEY`: prints KEY of the last verdict, or nothing if there is no verdict.
 verdict() { jq -rs --arg key "$1" '.[-1][$key] // empty' $verdicts 2>/dev/null || true; }
-ended() { [ "$(jq -s length $verdicts 2>/dev/null || echo 0)" -ge "$1" ]; } # N verdicts
+ended() { [ "$(cat $verdicts 2>/dev/null | wc -l)" -ge "$1" ]; } # N verdicts
 # Prints the number of pairs of all comparisons in the ledger on disk; 0 without a ledger.
 ledger_pairs() { jq '[.entries[].columns[0].pairs] | add // 0' $ledger 2>/dev/null || echo 0; }
 trial_of() { status | jq -r --arg name "$1" --arg key "$2" '.targets[] | select(.name == $name) | .comparison[$key] // empty'; }
