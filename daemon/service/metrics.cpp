@@ -146,9 +146,9 @@ void add_writes(Exposition& out, const MetricsInput& in) {
     out.sample(in.engine.writes());
     out.counter("wq_tuned_write_seconds_total",
                 "Time that writes of scopes took, with the reads before and after each.");
-    out.sample(static_cast<double>(in.engine.applier().write_time()) / 1e6);
+    out.sample(static_cast<double>(in.engine.reconciler().write_time()) / 1e6);
     out.counter("wq_tuned_write_errors_total", "Tries to set a target, or to put it back, that failed.");
-    out.sample(in.engine.applier().write_errors());
+    out.sample(in.engine.reconciler().write_errors());
     out.counter("wq_tuned_reverts_total", "Settings that were taken back, by the watch or by an order.");
     out.sample({{"by", "watch"}}, number(in.experiment.totals().taken_back));
     out.sample({{"by", "order"}}, in.engine.orders().reverts());

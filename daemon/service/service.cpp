@@ -65,8 +65,7 @@ Service::Service(ServiceOptions options)
       cpu_watch_(paths_),
       isolated_(paths_, log_),
       files_(paths_),
-      store_(paths_.baseline()),
-      mask_store_(paths_.masks()),
+      store_(paths_.owned()),
       verdicts_(paths_.verdicts()) {}
 
 Service::~Service() {
@@ -112,8 +111,6 @@ Status Service::start() {
         baseline_error_ = loaded.error().text;
         log_.write({LOG_ERR, Event::baseline_broken, baseline_error_ + "; observing, nothing is written"});
     }
-    if (const auto loaded = mask_store_.load(); !loaded)
-        log_.write({LOG_ERR, Event::baseline_broken, loaded.error().text + "; no mask is written"});
     if (const auto loaded = verdicts_.load(); !loaded)
         log_.write({LOG_WARNING, Event::verdicts_broken, loaded.error().text});
     sd_event* event = nullptr;
@@ -137,7 +134,7 @@ Status Service::start() {
                       [this] { return experiment_->waiting(); }},
         std::move(kernel));
     masks_ = std::make_unique<MaskKeeper>(MaskKeeper::Edges{
-        files_, mask_store_, log_, [this] { return read_cpus_now(paths_); },
+        files_, store_, log_, [this] { return read_cpus_now(paths_); },
         [this](const std::string& name) { return udev_ ? udev_->opted_out(name) : false; }});
     if (const std::string lacks = lacks_scopes(engine_->kernel()); !lacks.empty())
         log_.write({LOG_NOTICE, Event::none, lacks + "; nothing to do"});
@@ -430,7 +427,7 @@ void Service::publish_status() {
     nlohmann::json document = status_json(*engine_, experiment_.get(), state(), policy_state_);
     document["masks"] = masks_json(*masks_);
     document["isolation"] = counted_json(counters_->watched());
-    document["daemon"]["names_cut_short"] = engine_->applier().names_cut_short();
+    document["daemon"]["names_cut_short"] = engine_->reconciler().names_cut_short();
     const auto done = publish_file(paths_.status(), status_text(std::move(document)));
     const std::string error = done ? "" : done.error().text;
     if (error != status_error_ && !done) log_.write({LOG_WARNING, Event::none, error});
@@ -483,7 +480,6 @@ void Service::stop() {
 void Service::leave() {
     const bool keep = engine_->policy().keep_on_exit && !switched_off_;
     keep ? engine_->keep_all() : engine_->restore_all();
-    keep ? masks_->keep_all() : masks_->restore_all();
 }
 
 // A thread that is stuck in a write keeps the process alive. By then the process holds nothing that others

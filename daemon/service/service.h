@@ -110,8 +110,7 @@ class Service {
     IsolatedWatch isolated_;
     std::optional<HostFacts> host_facts_;  // for metrics; except for counts of CPUs, they do not change
     WorkqueueFs files_;
-    BaselineStore store_;
-    MaskStore mask_store_;
+    OwnedStore store_;
     std::unique_ptr<Udev> udev_;
     VerdictStore verdicts_;
     std::unique_ptr<WorkCounters> counters_;

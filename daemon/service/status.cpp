@@ -88,13 +88,13 @@ json policy_state_json(const PolicyState& policy, const std::vector<Origin>& exp
 
 json target_json(const Engine& engine, const std::optional<ComparisonView>& view, const Target& target,
                  bool unplanned) {
-    const BaselineEntry* entry = engine.ownership().entry(target.now.name);
+    const Owned* entry = engine.ownership().entry(target.now.name);
     const auto outcome = outcome_of(target, view);
     return {{"name", target.now.name},
             {"kind", name_of(target.now.kind)},
             {"scope", word_or_null(target.now.scope.word)},
             {"effective", name_or_null(target.now.scope.effective)},
-            {"baseline", word_or_null(entry != nullptr ? entry->scope : target.now.scope.word)},
+            {"baseline", word_or_null(entry != nullptr ? entry->main.baseline : target.now.scope.word)},
             {"order", word_or_null(entry == nullptr ? "" : std::string(name_of_order(entry->holder)))},
             {"planned", name_or_null(target.plan.planned)},
             {"state", name_of(target.state)},
@@ -169,12 +169,12 @@ json status_json(const Engine& engine, const Experiment* experiment, const std::
 json masks_json(const MaskKeeper& masks) {
     json out = json::array();
     for (const auto& [name, mask] : masks.masks()) {
-        const MaskEntry* entry = masks.entry(name);
-        const CpuSet baseline = entry != nullptr ? entry->before() : mask.now.cpus;
+        const Owned* entry = masks.entry(name);
+        const std::string& baseline = entry != nullptr ? entry->main.baseline : mask.now.text;
         const bool has_mask = !mask.now.text.empty();
         out.push_back({{"name", name},
                        {"cpumask", has_mask ? json(mask.now.effective.list()) : json(nullptr)},
-                       {"baseline", has_mask ? json(baseline.list()) : json(nullptr)},
+                       {"baseline", has_mask ? json(plain(Knob::mask, baseline)) : json(nullptr)},
                        {"planned", word_or_null(mask.planned.list())},
                        {"state", name_of(mask.state)},
                        {"reason", mask.reason}});

@@ -205,7 +205,7 @@ drop_in() { # UNIT <<EOF
   systemctl daemon-reload
 }
 
-entries() { if [ -e /run/wq-tuned/baseline.json ]; then jq '.entries | length' /run/wq-tuned/baseline.json; else echo 0; fi; }
+entries() { if [ -e /run/wq-tuned/owned.json ]; then jq '.entries | length' /run/wq-tuned/owned.json; else echo 0; fi; }
 
 # The files that `wq-tunectl ab` or `bench` has to put back.
 left_files() { jq '[.entries[] | select(.file)] | length' /run/wq-tuned/lab.json 2>/dev/null || echo 0; }

@@ -215,8 +215,9 @@ TEST_F(AbCommand, WhatWqTunedLeftIsNotTakenForTheKernels) {
     const auto inode = WorkqueueFs(Paths{tree_.root()}).read("kcryptd-1")->inode;
     const std::string scope = test::wq_path("kcryptd-1"),
                       strict = test::wq_path("kcryptd-1", "affinity_strict");
-    BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
-    store.put({"kcryptd-1", inode, "default", false, {"numa"}, {}, Holder::slot});
+    OwnedStore store(tree_.path("run/wq-tuned/owned.json"));
+    store.put(
+        {"kcryptd-1", inode, {Knob::scope, "default", {"numa"}}, Attribute{Knob::strict, "0"}, Holder::slot});
     ASSERT_TRUE(store.save());
     tree_.write(scope, "numa\n");
     const auto ran = ab(kTwo, {"true"});
@@ -226,9 +227,9 @@ TEST_F(AbCommand, WhatWqTunedLeftIsNotTakenForTheKernels) {
 
     // The word and the strictness that wq-tuned left.
     for (const bool word : {true, false}) {
-        store.put({"kcryptd-1", inode, "default", false,
-                   word ? std::vector<std::string>{"numa"} : std::vector<std::string>{},
-                   word ? std::nullopt : std::optional(true)});
+        Owned left{"kcryptd-1", inode, {Knob::scope, "default"}, Attribute{Knob::strict, "0"}};
+        (word ? left.main : *left.strict).claim = {word ? "numa" : "1"};
+        store.put(left);
         ASSERT_TRUE(store.save());
         tree_.write(word ? scope : strict, word ? "numa\n" : "1\n");
         const auto kept = ab(kTwo, {"touch", tree_.path("ran")});
@@ -366,8 +367,9 @@ TEST_F(AbCommand, AnUndoThatFailsIsShoutedAboutAndLeftForRestore) {
 
 TEST_F(AbCommand, RestorePutsEverythingBack) {
     const auto inode = WorkqueueFs(Paths{tree_.root()}).read("kcryptd-1")->inode;
-    BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
-    store.put({"kcryptd-1", inode, "default", false, {"numa"}, {}, Holder::slot});
+    OwnedStore store(tree_.path("run/wq-tuned/owned.json"));
+    store.put(
+        {"kcryptd-1", inode, {Knob::scope, "default", {"numa"}}, Attribute{Knob::strict, "0"}, Holder::slot});
     ASSERT_TRUE(store.save());
     tree_.write(test::wq_path("kcryptd-1"), "numa\n");
     tree_.write(kFile, "32");

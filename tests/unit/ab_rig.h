@@ -11,7 +11,7 @@
 #include "ctl/lab/ab_command.h"
 #include "fake_machine.h"
 #include "machine/workqueue_fs.h"
-#include "owned/baseline.h"
+#include "owned/owned.h"
 #include "owned/restore.h"
 #include "run_command.h"
 
@@ -60,8 +60,8 @@ class AbCommand : public testing::Test {
         const auto file = parse_scope_file(tree_.read(wq_path("kcryptd-1")));
         return file ? file->word : "?";
     }
-    [[nodiscard]] std::map<std::string, BaselineEntry> on_disk() const {
-        BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
+    [[nodiscard]] std::map<std::string, Owned> on_disk() const {
+        OwnedStore store(tree_.path("run/wq-tuned/owned.json"));
         EXPECT_TRUE(store.load());
         return store.entries();
     }

@@ -16,7 +16,7 @@
 #include "ctl/lab/guardian.h"
 #include "fake_bench.h"
 #include "fake_counters.h"
-#include "owned/baseline.h"
+#include "owned/owned.h"
 #include "owned/restore.h"
 #include "run_command.h"
 
@@ -43,7 +43,7 @@ std::vector<test::Entry> entries_of_tree() {
 }
 
 constexpr const char* kLeft = "run/wq-tuned/lab.json";
-constexpr const char* kBaseline = "run/wq-tuned/baseline.json";
+constexpr const char* kBaseline = "run/wq-tuned/owned.json";
 constexpr const char* kNotRestored =
     "settings or devices of an earlier ab, bench or comparison could not be restored or removed\n";
 
@@ -88,8 +88,8 @@ class BenchCommand : public testing::Test {
         EXPECT_EQ(ran.code, kOk) << ran.err;
         return json::parse(ran.out);
     }
-    [[nodiscard]] std::map<std::string, BaselineEntry> on_disk() const {
-        BaselineStore store(tree_.path(kBaseline));
+    [[nodiscard]] std::map<std::string, Owned> on_disk() const {
+        OwnedStore store(tree_.path(kBaseline));
         EXPECT_TRUE(store.load());
         return store.entries();
     }
@@ -249,10 +249,10 @@ TEST_F(BenchCommand, AnExternalWriterEndsIt) {
 
 TEST_F(BenchCommand, SettingsThatWqTunedKeptStay) {
     tree_.add(Dir("run/wq-tuned"));
-    BaselineStore store(tree_.path(kBaseline));
+    OwnedStore store(tree_.path(kBaseline));
     constexpr ino_t kInode = 1;  // of a workqueue that is gone
     for (const char* name : {"writeback", test::FakeDevices::kWorkqueue})
-        store.put({name, kInode, "default", false, {"numa"}, {}});
+        store.put({name, kInode, {Knob::scope, "default", {"numa"}}, Attribute{Knob::strict, "0"}});
     ASSERT_TRUE(store.save());
     const Ran ran = run();
     EXPECT_EQ(ran.code, kOk) << ran.err;

@@ -33,9 +33,9 @@ class ExperimentFaults : public test::ExperimentRig {
         engine_->keep_all();
     }
     void restorer() {
-        BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
+        OwnedStore store(tree_.path("run/wq-tuned/owned.json"));
         ASSERT_TRUE(store.load());
-        EXPECT_EQ(restore_entries(*files_, store, log_, true), 0U);
+        EXPECT_EQ(restore_all(*files_, store, log_, true), 0U);
     }
     [[nodiscard]] std::size_t verdicts_on_disk() const {
         VerdictStore store(tree_.path("var/lib/wq-tuned/verdicts.log"));

@@ -32,7 +32,7 @@ void Rig::reconcile(int times) {
 void Rig::restart() {
     const Policy policy = engine_ ? engine_->policy() : rule_for_all();
     files_ = std::make_unique<FakeKernel>(tree_);
-    store_ = std::make_unique<BaselineStore>(tree_.path("run/wq-tuned/baseline.json"));
+    store_ = std::make_unique<OwnedStore>(tree_.path("run/wq-tuned/owned.json"));
     EXPECT_TRUE(store_->load());
     verdicts_ = std::make_unique<VerdictStore>(tree_.path("var/lib/wq-tuned/verdicts.log"));
     (void)verdicts_->load();
@@ -93,8 +93,8 @@ std::string Rig::default_scope() const {
     return text.substr(0, text.find('\n'));
 }
 
-std::map<std::string, BaselineEntry> Rig::on_disk() const {
-    BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
+std::map<std::string, Owned> Rig::on_disk() const {
+    OwnedStore store(tree_.path("run/wq-tuned/owned.json"));
     EXPECT_TRUE(store.load());
     return store.entries();
 }

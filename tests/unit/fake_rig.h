@@ -61,7 +61,7 @@ class Rig : public testing::Test {
     [[nodiscard]] State state(const std::string& name) const { return target(name).state; }
     [[nodiscard]] std::string reason(const std::string& name) const { return target(name).reason; }
     [[nodiscard]] std::size_t asked() const { return files_->asked.size(); }  // writes, including failed ones
-    [[nodiscard]] std::map<std::string, BaselineEntry> on_disk() const;
+    [[nodiscard]] std::map<std::string, Owned> on_disk() const;
 
     TempTree tree_{kernel_tree(
         {workqueue("kcryptd", {.cpumask = "ffffff"}), workqueue("writeback", {.cpumask = "ffffff"})}, "cache",
@@ -73,7 +73,7 @@ class Rig : public testing::Test {
     std::set<std::string> unprocessed_;  // not processed by udev
     FakeLog log_;
     std::unique_ptr<FakeKernel> files_;
-    std::unique_ptr<BaselineStore> store_;
+    std::unique_ptr<OwnedStore> store_;
     std::unique_ptr<VerdictStore> verdicts_;
     std::int64_t wall_ = 1'700'000'000;  // s since 1970
     Ledger ledger_;                      // for next_step() if there is no experiment

@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "fake_machine.h"
-#include "owned/baseline.h"
+#include "owned/owned.h"
 #include "resident.h"
 #include "service/restorer.h"
 #include "service/service.h"
@@ -105,8 +105,8 @@ class ServiceTest : public testing::Test {
         return eventually(
             [&] { return tree_.exists("log") && tree_.read("log").find(text) != std::string::npos; });
     }
-    [[nodiscard]] std::map<std::string, BaselineEntry> entries() const {
-        BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
+    [[nodiscard]] std::map<std::string, Owned> entries() const {
+        OwnedStore store(tree_.path("run/wq-tuned/owned.json"));
         EXPECT_TRUE(store.load());
         return store.entries();
     }

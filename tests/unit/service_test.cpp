@@ -26,7 +26,7 @@ using testing::IsEmpty;
 TEST_F(ServiceTest, AppliesAndRestoresOnSigterm) {
     Daemon daemon(tree_);
     ASSERT_TRUE(applied());
-    EXPECT_EQ(entries().at("kcryptd").scope, "default");
+    EXPECT_EQ(entries().at("kcryptd").main.baseline, "default");
     EXPECT_EQ(daemon.end(SIGTERM), 0);
     EXPECT_EQ(scope(), "default\n");
     EXPECT_THAT(entries(), IsEmpty());
@@ -253,12 +253,12 @@ TEST_F(ServiceTest, WritesNothingWhereTheCommandLineSaysOff) {
 }
 
 TEST_F(ServiceTest, WritesNothingWhereTheBaselineIsBroken) {
-    tree_.write("run/wq-tuned/baseline.json", "{");
+    tree_.write("run/wq-tuned/owned.json", "{");
     Daemon daemon(tree_);
     EXPECT_TRUE(logged("observing, nothing is written"));
     EXPECT_EQ(daemon.end(SIGTERM), 0);
     EXPECT_EQ(scope(), "default (cache)\n");
-    EXPECT_EQ(tree_.read("run/wq-tuned/baseline.json"), "{") << "kept for people to look at";
+    EXPECT_EQ(tree_.read("run/wq-tuned/owned.json"), "{") << "kept for people to look at";
     EXPECT_FALSE(restore());
 }
 

@@ -10,8 +10,8 @@
 #include "base/text.h"
 #include "machine/topology.h"
 #include "machine/workqueue_fs.h"
-#include "owned/baseline.h"
-#include "owned/scope_writer.h"
+#include "owned/owned.h"
+#include "owned/writer.h"
 #include "plan/pods.h"
 
 namespace wq::lab {
@@ -95,9 +95,9 @@ std::string why_not(const PlanLine& line, const std::vector<Arm>& arms, const Ke
 }
 
 Status check_not_set(const Paths& paths, const std::string& target) {
-    BaselineStore store(paths.baseline());
+    OwnedStore store(paths.owned());
     if (auto loaded = store.load(); !loaded) return loaded;
-    const BaselineEntry* entry = store.find(target);
+    const Owned* entry = store.find(target);
     if (entry == nullptr || is_back(WorkqueueFs(paths), *entry)) return {};
     return fail(target + ": it may hold a setting that wq-tuned left; `wq-tunectl undo` prints the way back");
 }

@@ -20,7 +20,7 @@
 #include "ctl/command.h"
 #include "ctl/complaints.h"
 #include "machine/workqueue_fs.h"
-#include "owned/baseline.h"
+#include "owned/owned.h"
 #include "owned/restore.h"
 
 namespace wq::lab {
@@ -300,13 +300,13 @@ struct PutBack {
 
 // Puts back the slots that a killed daemon left.
 bool put_slots_back(const Paths& paths, Log& log) {
-    BaselineStore store(paths.baseline());
+    OwnedStore store(paths.owned());
     if (const auto loaded = store.load(); !loaded) {
         log.write({LOG_ERR, Event::none, loaded.error().text});
         return false;
     }
     WorkqueueFs files(paths);
-    return restore_entries(files, store, log, true) == 0;
+    return restore_all(files, store, log, true) == 0;
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ then_cpu() { # holds cpu, after another scope that wq-tuned wrote
   wq-tunectl pin "$wq" smt
   wq-tunectl pin "$wq" cpu
   check_eq "it holds" cpu "$(scope_of "$wq")"
-  check_eq "the claim" '["cpu"]' "$(jq -c --arg n "$wq" '.entries[] | select(.name == $n) | .may_hold' /run/wq-tuned/baseline.json)"
+  check_eq "the claim" '["cpu"]' "$(jq -c --arg n "$wq" '.entries[] | select(.target == $n) | .claim' /run/wq-tuned/owned.json)"
 }
 then_cpu
 echo smt >"$workqueues/$wq/affinity_scope"

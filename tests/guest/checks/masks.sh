@@ -151,12 +151,12 @@ mark
 echo 1 >"$file"
 is_external() { [ "$(mask "$wq" state)" = external ]; }
 wait_until 20 is_external || fail "state: $(mask "$wq" state)"
-mask "$wq" reason | grep -q 'has CPUs 0, which an external writer wrote' || fail "reason: $(mask "$wq" reason)"
+mask "$wq" reason | grep -q 'an external writer wrote CPUs 0' || fail "reason: $(mask "$wq" reason)"
 wq-tunectl reload
 systemctl restart wq-tuned
 check_eq "state after a restart" external "$(mask "$wq" state)"
 expect_mask "$file" 1
-since_mark | grep -q "$wq: cpumask has CPUs 0, which an external writer wrote" || fail "the journal: $(since_mark)"
+since_mark | grep -q "$wq: cpumask holds CPUs 0, which an external writer wrote" || fail "the journal: $(since_mark)"
 check_eq "the other one" set "$(mask @default_mask state)"
 systemctl stop wq-tuned
 expect_mask "$file" 1

@@ -59,7 +59,7 @@ grep -qF "Subject: The affinity scope of workqueue $wq was set" <<<"$catalog" ||
 
 note "-- upgrade: restarted, and not one write"
 pid=$(systemctl show -P MainPID wq-tuned)
-baseline=$(cat /run/wq-tuned/baseline.json)
+baseline=$(cat /run/wq-tuned/owned.json)
 mark
 install next
 check_eq "installed" "$(dpkg-deb -f /usr/lib/wq-tests/wq-tuned-next.deb Version)" "$(dpkg-query -W -f '${Version}' wq-tuned)"
@@ -67,7 +67,7 @@ is_active || fail "not running after the upgrade"
 [ "$(systemctl show -P MainPID wq-tuned)" != "$pid" ] || fail "the old daemon still runs"
 check_eq "scope" "$scope" "$(scope_of "$wq")"
 check_eq "writes of the new daemon" 0 "$(daemon_field writes)"
-check_eq "baseline" "$baseline" "$(cat /run/wq-tuned/baseline.json)"
+check_eq "baseline" "$baseline" "$(cat /run/wq-tuned/owned.json)"
 check_eq "enabled" enabled "$(systemctl is-enabled wq-tuned)"
 said=$(since_mark)
 grep -q "^wq-tuned [0-9]" <<<"$said" || fail "the new daemon did not log its start: $said"
@@ -115,10 +115,10 @@ systemctl daemon-reload
 
 note "-- a purge does not forget what could not be put back, and says so"
 install now
-echo '{' >/run/wq-tuned/baseline.json
+echo '{' >/run/wq-tuned/owned.json
 purge 2>/run/wq-tests/err || fail "dpkg --purge: $(cat /run/wq-tests/err)"
-grep -q "^kept until the next boot, .*: /run/wq-tuned/baseline.json$" /run/wq-tests/err || fail "dpkg says: $(cat /run/wq-tests/err)"
-check_eq "the baseline" "{" "$(cat /run/wq-tuned/baseline.json)"
+grep -q "^kept until the next boot, .*: /run/wq-tuned/owned.json$" /run/wq-tests/err || fail "dpkg says: $(cat /run/wq-tests/err)"
+check_eq "the baseline" "{" "$(cat /run/wq-tuned/owned.json)"
 rm -r /run/wq-tuned
 
 note "-- what ab left is put back before the tool goes, or its package stays"

@@ -10,7 +10,7 @@ scope=$(other_scope)
 crypt_open c0
 wq=$(wq_of c0)
 apply_policy "$scope"
-entry() { jq -c --arg n "$wq" '.entries[] | select(.name == $n) | [.scope, .strict]' /run/wq-tuned/baseline.json; }
+entry() { jq -c --arg n "$wq" '.entries[] | select(.target == $n) | [.baseline, .strict.baseline]' /run/wq-tuned/owned.json; }
 
 note "-- stop"
 systemctl start wq-tuned
@@ -26,7 +26,7 @@ systemctl restart wq-tuned
 check_eq "scope after restart" "$scope" "$(scope_of "$wq")"
 check_eq "writes of the new daemon" 0 "$(daemon_field writes)"
 check_eq "state" set "$(target "$wq" state)"
-check_eq "the first baseline" '["default",false]' "$(entry)"
+check_eq "the first baseline" '["default","0"]' "$(entry)"
 cp /usr/sbin/wq-tuned /usr/sbin/wq-tuned.new && mv /usr/sbin/wq-tuned.new /usr/sbin/wq-tuned # as dpkg does
 systemctl daemon-reload
 systemctl restart wq-tuned
@@ -41,7 +41,7 @@ restored() { since_mark | grep -q "$wq: back to 'default'"; }
 wait_until 10 restored || fail "not put back: $(since_mark)"
 wait_until 10 is_active || fail "not started again"
 expect_scope "$wq" "$scope"
-check_eq "the first baseline" '["default",false]' "$(entry)"
+check_eq "the first baseline" '["default","0"]' "$(entry)"
 
 note "-- kill -9 where the libraries of the daemon are gone, as in an upgrade that is half done: put back all the same"
 away=/usr/lib/wq-tests/away
@@ -118,12 +118,12 @@ echo '[daemon' >>/etc/wq-tuned/wq-tuned.toml # broken, but not loaded
 systemctl stop wq-tuned
 sed -i '$d' /etc/wq-tuned/wq-tuned.toml
 check_eq "kept" "$scope" "$(scope_of "$wq")"
-check_eq "its entry" '["default",false]' "$(entry)"
+check_eq "its entry" '["default","0"]' "$(entry)"
 check_eq "status without a daemon" "absent set default" "$(daemon_field state) $(target "$wq" state) $(target "$wq" baseline)"
 check_eq "undo" "echo default > '$workqueues/$wq/affinity_scope'" "$(wq-tunectl undo)"
 sed -i '/^daemon.on_exit/d' /etc/wq-tuned/wq-tuned.toml
 systemctl start wq-tuned
-check_eq "entry after the next start" '["default",false]' "$(entry)"
+check_eq "entry after the next start" '["default","0"]' "$(entry)"
 check_eq "writes after the next start" 0 "$(daemon_field writes)"
 systemctl stop wq-tuned
 check_eq "and back" default "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope")"
