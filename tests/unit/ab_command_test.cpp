@@ -237,7 +237,7 @@ TEST_F(AbCommand, WhatWqTunedLeftIsNotTakenForTheKernels) {
         EXPECT_THAT(kept.err, HasSubstr("a setting that wq-tuned left"));
         EXPECT_FALSE(tree_.exists("ran"));
         ASSERT_EQ(on_disk().size(), 1U);
-        EXPECT_EQ(on_disk().at("kcryptd-1").strict, false);
+        EXPECT_EQ(on_disk().at("kcryptd-1").strict->baseline, "0");
         tree_.write(word ? scope : strict, word ? "default\n" : "0\n");  // as `undo` recommends
         EXPECT_EQ(ab(kTwo, {"true"}).code, kOk);
         EXPECT_EQ(on_disk().size(), 1U) << "it is for the daemon to drop";

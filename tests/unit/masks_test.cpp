@@ -180,11 +180,11 @@ TEST_F(MasksTest, AnExternalWritersMaskStaysUntilItIsPutBackAndReloaded) {
     reconcile();
     reconcile();
     EXPECT_EQ(mask("a").state, State::external);
-    EXPECT_EQ(
-        mask("a").reason,
-        "holds CPUs 0-1, which an external writer wrote; it is left alone until CPUs 0-7 (the baseline) is "
-        "back and the policy is reloaded");
+    EXPECT_EQ(mask("a").reason, "an external writer wrote CPUs 0-1");
     ASSERT_EQ(log_.count(Event::mask_external), 1U) << "said once";
+    EXPECT_EQ(log_.lines.back().text,
+              "a: cpumask holds CPUs 0-1, which an external writer wrote; it is left alone until CPUs 0-7 (the "
+              "baseline) is back and the policy is reloaded");
     EXPECT_THAT(log_.lines.back().fields, Contains(Pair("WQ_NAME", "a")));
     start();
     reconcile();
