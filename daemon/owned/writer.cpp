@@ -148,8 +148,9 @@ Outcome OwnedWriter::set(const Owned& stored, const Values& seen, const Values& 
         back.stored = out.stored;
         return back.kind == End::done ? out : back;
     }
-    if (out.kind == End::done && strict == "1") {
+    if (out.kind == End::done && strict) {
         const bool wrote = out.wrote;
+        if (strict == "0") how_strict = {false, "", strict};  // only finds who wrote it meanwhile
         out = set(entry, *entry.strict, *strict, how_strict);
         out.wrote = out.wrote || wrote;
     }

@@ -50,7 +50,9 @@ class StateFileBase {
 
   protected:
     // Whether there is a file that DESCRIPTION accepts. Errors: EFBIG, EBADMSG (broken); of the disk.
-    [[nodiscard]] Result<bool> read_by(const StateDescription& description) const;
+    // HASH: of the text.
+    [[nodiscard]] Result<bool> read_by(const StateDescription& description,
+                                       std::optional<std::uint64_t>* hash = nullptr) const;
     Result<bool> load_by(const StateDescription& description);
     [[nodiscard]] Result<std::string> text_by(const StateDescription& description) const;
     Status save_text(const std::string& text);

@@ -331,7 +331,7 @@ TEST_F(Orders, AreRefusedWhereTheTargetVanishes) {
 }
 
 TEST_F(Orders, AreRefusedWhereTheBaselineCannotBeSaved) {
-    tree_.remove("run/wq-tuned");
+    no_state_folder();
     EXPECT_FALSE(engine_->orders().pin("kcryptd", "cpu"));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }

@@ -70,7 +70,7 @@ TEST_F(EngineTest, HasEveryBaselineOnDiskBeforeTheFirstWrite) {
 }
 
 TEST_F(EngineTest, WritesNothingWhereTheBaselineCannotBeSaved) {
-    tree_.remove("run/wq-tuned");
+    no_state_folder();
     engine_->reconcile();
     engine_->reconcile();
     EXPECT_EQ(asked(), 0U);
@@ -79,7 +79,7 @@ TEST_F(EngineTest, WritesNothingWhereTheBaselineCannotBeSaved) {
     EXPECT_THAT(reason("kcryptd"), HasSubstr("baseline cannot be saved"));
     engine_->look();
     EXPECT_THAT(reason("kcryptd"), HasSubstr("baseline cannot be saved")) << "for who asks for the status";
-    tree_.add(test::Dir("run/wq-tuned"));
+    tree_.remove("run/wq-tuned");
     engine_->reconcile();
     EXPECT_EQ(scope("kcryptd"), "smt");
     EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "default");
@@ -88,7 +88,7 @@ TEST_F(EngineTest, WritesNothingWhereTheBaselineCannotBeSaved) {
 TEST_F(EngineTest, PutsBackEvenWhereTheBaselineCannotBeSaved) {
     engine_->reconcile();
     tree_.add(test::Dir("sys/devices/virtual/workqueue", {test::workqueue("new", {.cpumask = "ffffff"})}));
-    tree_.remove("run/wq-tuned");
+    no_state_folder();
     engine_->reconcile();
     EXPECT_EQ(scope("new"), "default (cache)");
     engine_->observe("switched off");

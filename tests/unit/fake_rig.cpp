@@ -62,6 +62,11 @@ void Rig::set_scope(const std::string& name, const std::string& text) {
     tree_.write(wq_path(name), text + "\n");
 }
 
+void Rig::no_state_folder() {
+    tree_.remove("run/wq-tuned");
+    tree_.write("run/wq-tuned", "");
+}
+
 // Keeps the old directory under another name, so that no file system reuses its inode for the new one.
 void Rig::recreate(const std::string& name) {
     tree_.add(Dir("sys/devices/virtual/workqueue", {workqueue(name + "-new", {.cpumask = "ffffff"})}));

@@ -49,6 +49,7 @@ class Rig : public testing::Test {
     // Changes the CPUs to those of TOPOLOGY, notifies the engine, and reconciles.
     void see(const Topology& topology);
     void set_scope(const std::string& name, const std::string& text);  // by an external writer
+    void no_state_folder();                  // nothing can be saved until this file is removed
     void recreate(const std::string& name);  // removed and created again with the same name
     // Starts a trial of kcryptd by a rule with strict = true, and puts the candidate, "smt strict", in place.
     Arms put_strict_candidate_in_place();

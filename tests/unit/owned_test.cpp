@@ -172,11 +172,12 @@ TEST_F(OwnedStoreTest, RefusesANameThatWouldComeBackAsAnother) {
 }
 
 TEST_F(OwnedStoreTest, IsTriedAgainAfterASaveThatFailed) {
+    tree_.write("run", "");
     OwnedStore store(tree_.path("run/owned.json"));
     store.put(kEntry);
     EXPECT_FALSE(store.save());
     EXPECT_FALSE(store.save()) << "a failed save is not taken for a done one";
-    tree_.add(test::Dir("run"));
+    tree_.remove("run");
     EXPECT_TRUE(store.save());
     ASSERT_TRUE(store.load());
     EXPECT_THAT(store.entries(), SizeIs(1));

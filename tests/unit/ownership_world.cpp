@@ -62,8 +62,8 @@ class OwnershipWorld::Kernel : public FakeKernel {
         if (const int error = before(name); error != 0) return fail_errno(name, error);
         auto done = FakeKernel::write_scope(name, inode, word);
         if (done) world_.wrote(name, Knob::scope, prefixes && word == "cache_shard" ? "cache" : word);
-        world_.read_back_ = done.has_value();
         world_.io(Io::write, name);
+        world_.read_back_ = done.has_value();
         return done;
     }
     [[nodiscard]] Status write_strict(const std::string& name, ino_t inode, bool strict) override {
@@ -81,8 +81,8 @@ class OwnershipWorld::Kernel : public FakeKernel {
         if (const int error = before(name); error != 0) return fail_errno(name, error);
         auto done = FakeKernel::write_mask(name, inode, text);
         if (done) world_.wrote(name, Knob::mask, text);
-        world_.read_back_ = done.has_value();
         world_.io(Io::write, name);
+        world_.read_back_ = done.has_value();
         return done;
     }
 

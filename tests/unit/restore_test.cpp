@@ -117,7 +117,8 @@ TEST_F(RestoreAll, DoesNotTryAPermanentErrorAgain) {
 TEST_F(RestoreAll, SaysThatTheFileCouldNotBeWritten) {
     add("a", "smt");
     tree_.remove("owned.json");
-    OwnedStore nowhere(tree_.path("no/such/folder/owned.json"));
+    tree_.write("file", "");
+    OwnedStore nowhere(tree_.path("file/owned.json"));
     nowhere.put({"a", 1, {Knob::scope, "default", {"smt"}}});
     nowhere.put({"b", 1, {Knob::scope, "default", {"smt"}}});
     files_.files["b"] = {1, "smt", false};
