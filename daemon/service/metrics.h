@@ -10,9 +10,9 @@
 #include "base/cpu_set.h"
 #include "base/journal.h"
 #include "bpf/work_counters.h"
-#include "evidence/fleet_line.h"
 #include "evidence/verdicts.h"
 #include "experiment/experiment.h"
+#include "machine/host_facts.h"
 #include "machine/paths.h"
 #include "targets/engine.h"
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.h"
-#include "evidence/fleet_merge.h"
+#include "ctl/fleet/fleet_merge.h"
 #include "fleet_lines.h"
 
 namespace wq {

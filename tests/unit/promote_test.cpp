@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "evidence/promote.h"
+#include "ctl/fleet/promote.h"
 #include "fleet_lines.h"
 
 namespace wq {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "evidence/fleet_merge.h"
+#include "ctl/fleet/fleet_merge.h"
 
 namespace wq {
 
@@ -40,7 +40,7 @@ struct FleetRules {
     std::size_t hypotheses = 0;
 };
 
-// The rules that pass e-BH at RATE (0..1). evidence/promote.cpp explains it.
+// The rules that pass e-BH at RATE (0..1). ctl/fleet/promote.cpp explains it.
 FleetRules promoted(const std::vector<FleetEntry>& entries, double rate);
 
 // e-BH (Wang and Ramdas, "False discovery rate control with e-values", 2022): which of the m hypotheses whose

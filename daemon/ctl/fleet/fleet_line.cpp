@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "evidence/fleet_line.h"
+#include "ctl/fleet/fleet_line.h"
 
 #include <fmt/format.h>
+#include <simdjson.h>
 
 #include <algorithm>
+#include <array>
 #include <bitset>
 #include <cmath>
 #include <functional>
@@ -53,14 +55,6 @@ void Shards::add(const Shard& shard) {
     if (alike && shards_.size() == of) shards_ = {Shard{}};
 }
 
-FleetMachine fleet_machine(HostFacts facts, const Topology& topology) {
-    take_counts(topology, facts);
-    FleetMachine out{facts.arch, facts.cpu_vendor, "", {}, facts.cores, facts.llc_cores};
-    if (!facts.cpu_models.empty()) out.model = facts.cpu_models.front();
-    if (!topology.packages.empty()) out.packages = topology.packages.size();
-    return out;
-}
-
 std::size_t FleetKeyHash::operator()(const FleetKey& key) const {
     std::size_t out = 0;
     const auto mix = [&out](const auto&... parts) {
@@ -76,6 +70,8 @@ std::size_t FleetKeyHash::operator()(const FleetKey& key) const {
 namespace fleet_line_keys {
 
 using Json = nlohmann::ordered_json;
+using simdjson::dom::element;
+using simdjson::dom::object;
 
 constexpr std::uint64_t kLineVersion = 1;
 // A host's numbers have narrower bounds than a sum, so that a sum of hosts can always be read again.
@@ -102,7 +98,7 @@ constexpr Bound kOrigin{"kernel or policy", 6, 6,
 constexpr Bound kName{"a machine", 0, 64};
 constexpr Bound kModel{"a machine", 0, 128};
 constexpr Bound kParts{"a machine", 0, kMostOfHost};
-constexpr Bound kVersion{"a version", 0, kMostCount};
+constexpr Bound kVersion{"a version", kLineVersion, kLineVersion};
 constexpr Bound kCount{"a whole number, 0 to 2^53", 0, kMostCount};
 constexpr Bound kHosts{"a whole number, 1 to 10^9", 1, 1e9};
 constexpr Bound kPools{"two counts", 0, kMostCount};
@@ -116,11 +112,11 @@ constexpr Bound kWeight{"seven sums of hosts", 0, kMostNumber};
 constexpr Bound kSpreadHosts{"seven sums of hosts", 0, kMostCount};
 constexpr Bound kShards{R"(an array of shards like "1/4" that do not overlap)"};
 
-using Pair = std::array<std::uint64_t, 2>;
+using Counts = std::array<std::uint64_t, 2>;
 // Where the value of a key is. The first one stands for an object.
 using Slot =
     std::variant<std::monostate, std::string*, std::int64_t*, std::uint64_t*, std::optional<std::uint64_t>*,
-                 double*, bool*, StakeLogs*, Pair*, Spread::Host*, Shards*>;
+                 double*, bool*, StakeLogs*, Counts*, Spread::Host*, Shards*>;
 enum class In {
     each,     // line, or each object of its kind
     host,     // each host's line
@@ -193,175 +189,113 @@ auto fields_of(FleetLine& line, std::uint64_t& version) {
     });
 }
 using Fields = decltype(fields_of(std::declval<FleetLine&>(), std::declval<std::uint64_t&>()));
-using Seen = std::bitset<std::tuple_size_v<Fields>>;  // which of the fields a line has
-
-// How many values the array in SLOT has; kAny for one or more, 0 if it is no array.
-constexpr std::size_t kAny = SIZE_MAX;
-std::size_t length_of(const Slot& slot) {
-    if (std::holds_alternative<StakeLogs*>(slot)) return kStakes.size();
-    if (std::holds_alternative<Shards*>(slot)) return kAny;
-    return std::holds_alternative<Pair*>(slot) || std::holds_alternative<Spread::Host*>(slot) ? 2 : 0;
-}
+using FoundKeys = std::bitset<std::tuple_size_v<Fields>>;  // which of the fields a line has
 
 bool has_control_character(std::string_view utf8) {
-    for (std::size_t i = 0; i < utf8.size(); i++) {
-        const auto c = static_cast<unsigned char>(utf8[i]);
-        const auto next = i + 1 < utf8.size() ? static_cast<unsigned char>(utf8[i + 1]) : 0;
-        if (c < 0x20 || c == 0x7f || (c == 0xc2 && next < 0xa0)) return true;  // the last ones are C1
+    unsigned char before = 0;
+    for (const char each : utf8) {
+        const auto c = static_cast<unsigned char>(each);
+        if (c < 0x20 || c == 0x7f || (before == 0xc2 && c < 0xa0)) return true;  // the last ones are C1
+        before = c;
     }
     return false;
 }
 
-// Puts a value of JSON into the slot of FIELD. For an array, INDEX is that of the value. False if the value
-// is not what the field must be.
+// Puts VALUE into the slot of FIELD. False if it is not what the field must be.
 struct Put {
     const Field& field;
-    std::size_t index;
+    const element& value;
 
-    [[nodiscard]] bool is_bounded(double value) const {
-        return value >= field.bound.least && value <= field.bound.most;
+    [[nodiscard]] bool is_bounded(double number) const {
+        return number >= field.bound.least && number <= field.bound.most;
     }
-    template <class Slot, class Value>
-    bool operator()(Slot /*other*/, Value /*type*/) const {
-        return false;
+    bool operator()(std::monostate /*object*/) const { return false; }
+    bool operator()(std::string* out) const {
+        if (value.is_null()) return field.in == In::known;
+        std::string_view text;
+        if (value.get(text) != simdjson::SUCCESS || !is_bounded(static_cast<double>(text.size())))
+            return false;
+        *out = text;
+        return !has_control_character(text) && (field.bound.accepts == nullptr || field.bound.accepts(*out));
     }
-    bool operator()(std::string* out, std::string* text) const {
-        if (!is_bounded(static_cast<double>(text->size())) || has_control_character(*text)) return false;
-        *out = *text;
-        return field.bound.accepts == nullptr || field.bound.accepts(*text);
-    }
-    bool operator()(std::string* /*out*/, std::nullptr_t) const { return field.in == In::known; }
-    bool operator()(std::optional<std::uint64_t>* /*out*/, std::nullptr_t) const { return true; }
-    bool operator()(std::optional<std::uint64_t>* out, double value) const {
-        return (*this)(&out->emplace(), value);
+    // Changes -0 to 0, as which it would not be written.
+    bool operator()(double* out) const {
+        double number = 0;
+        if (value.get(number) != simdjson::SUCCESS || !is_bounded(number)) return false;
+        *out = number + 0.0;
+        return true;
     }
     template <class Int>
     requires std::is_same_v<Int, std::uint64_t> || std::is_same_v<Int, std::int64_t>
-    bool operator()(Int* out, double value) const {
-        if (!is_bounded(value) || value != std::floor(value)) return false;
-        *out = static_cast<Int>(value);
+    bool operator()(Int* out) const {
+        double number = 0;
+        if (!(*this)(&number) || number != std::floor(number)) return false;
+        *out = static_cast<Int>(number);
         return true;
     }
-    // Changes -0 to 0, as which it would not be written.
-    bool operator()(double* out, double value) const {
-        *out = value + 0.0;
-        return is_bounded(value);
+    bool operator()(std::optional<std::uint64_t>* out) const {
+        return value.is_null() || (*this)(&out->emplace());
     }
-    bool operator()(bool* out, bool value) const {
-        *out = value;
-        return true;
+    bool operator()(bool* out) const { return value.get(*out) == simdjson::SUCCESS; }
+    // Puts the values of an array, in their order, where OUTS point.
+    template <class... Out>
+    bool each_into(Out*... outs) const {
+        simdjson::dom::array all;
+        if (value.get(all) != simdjson::SUCCESS || all.size() != sizeof...(outs)) return false;
+        auto at = all.begin();
+        const auto put = [&](auto* out) {
+            const element one = *at;
+            ++at;
+            return Put{field, one}(out);
+        };
+        return (put(outs) && ...);
     }
-    bool operator()(StakeLogs* out, double value) const {
-        return index < out->size() && (*this)(&(*out)[index], value);
+    template <class T, std::size_t N>
+    bool operator()(std::array<T, N>* out) const {
+        return std::apply([&](auto&... each) { return each_into(&each...); }, *out);
     }
-    bool operator()(Pair* out, double value) const {
-        return index < out->size() && (*this)(&(*out)[index], value);
+    bool operator()(Spread::Host* out) const {
+        return each_into(&out->mean, &out->weight) && out->weight >= 0;
     }
-    bool operator()(Spread::Host* out, double value) const {
-        (index == 0 ? out->mean : out->weight) = value;
-        return index < 2 && is_bounded(value) && out->weight >= 0;
-    }
-    bool operator()(Shards* out, std::string* text) const {
-        const auto shard = shard_named(*text);
-        if (!shard || out->overlaps(*shard)) return false;
-        out->add(*shard);
+    bool operator()(Shards* out) const {
+        simdjson::dom::array all;
+        if (value.get(all) != simdjson::SUCCESS || all.size() == 0) return false;
+        for (const element each : all) {
+            std::string_view text;
+            const auto shard = each.get(text) == simdjson::SUCCESS ? shard_named(text) : std::nullopt;
+            if (!shard || out->overlaps(*shard)) return false;
+            out->add(*shard);
+        }
         return true;
     }
 };
 
-// What nlohmann's parser finds in a line goes into FIELDS. A function returns false to stop it.
-class LineHandler {
-  public:
-    using Value = std::variant<std::nullptr_t, bool, double, std::string*>;
-    LineHandler(const Fields& fields, const std::uint64_t& version, std::size_t size)
-        : fields_(fields), version_(version), size_(size) {}
+// Puts the members of OBJECT into FIELDS, and those of the objects in it: PARENT is its name. SEEN: which
+// fields were found. Returns why the line is refused.
+std::string take_members(const object& members, std::string_view parent, const Fields& fields,
+                         FoundKeys& seen) {
+    std::size_t next = 0;  // mostly it is the field after the previous one
+    for (const auto& [name, value] : members) {
+        const auto matches = [&, name = name](const Field& f) {
+            return f.name == name && f.object == parent;
+        };
+        if (next == fields.size() || !matches(fields[next]))
+            next = static_cast<std::size_t>(std::ranges::find_if(fields, matches) - fields.begin());
+        if (next == fields.size()) continue;
+        if (seen[next]) return fmt::format("\"{}\" is there twice", name);
+        seen.set(next);
+        const Field& field = fields[next++];
+        if (object inner;
+            std::holds_alternative<std::monostate>(field.slot) && value.get(inner) == simdjson::SUCCESS) {
+            if (std::string why = take_members(inner, name, fields, seen); !why.empty()) return why;
+        } else if (!std::visit(Put{field, value}, field.slot)) {
+            return fmt::format("\"{}\" is not {}", parent.empty() ? name : parent, field.bound.what);
+        }
+    }
+    return {};
+}
 
-    bool null() { return take(nullptr); }
-    bool boolean(bool value) { return take(value); }
-    bool number_integer(std::int64_t value) { return take(static_cast<double>(value)); }
-    bool number_unsigned(std::uint64_t value) { return take(static_cast<double>(value)); }
-    bool number_float(double value, const std::string& /*text*/) { return take(value); }
-    bool string(std::string& text) { return take(&text); }
-    bool binary(Json::binary_t& /*value*/) { return false; }
-
-    bool key(const std::string& name) {
-        if (skipped_ > 0) return true;
-        const auto matches = [&](const Field& f) { return f.name == name && f.object == object_; };
-        // Mostly it is the field after the previous one.
-        if (next_ == fields_.size() || !matches(fields_[next_]))
-            next_ = static_cast<std::size_t>(std::ranges::find_if(fields_, matches) - fields_.begin());
-        field_ = next_ < fields_.size() ? &fields_[next_] : nullptr;
-        if (field_ == nullptr) return true;
-        if (seen[next_]) return refuse(fmt::format("\"{}\" is there twice", name));
-        seen.set(next_++);
-        return true;
-    }
-    bool start_object(std::size_t /*size*/) {
-        if (!std::exchange(begun_, true)) return true;
-        if (field_ == nullptr) return ++skipped_ > 0;
-        if (in_array_ || !std::holds_alternative<std::monostate>(field_->slot)) return refuse();
-        object_ = field_->name;
-        return true;
-    }
-    bool end_object() {
-        if (skipped_ > 0) return --skipped_, true;
-        object_ = {};
-        field_ = nullptr;
-        return true;
-    }
-    bool start_array(std::size_t /*size*/) {
-        if (!begun_) return false;
-        if (field_ == nullptr) return ++skipped_ > 0;
-        if (in_array_ || length_of(field_->slot) == 0) return refuse();
-        in_array_ = true;
-        index_ = 0;
-        return true;
-    }
-    bool end_array() {
-        if (skipped_ > 0) return --skipped_, true;
-        in_array_ = false;
-        const std::size_t length = length_of(field_->slot);
-        return (length == kAny ? index_ > 0 : index_ == length) || refuse();
-    }
-    bool parse_error(std::size_t at, const std::string& /*token*/, const Json::exception& /*error*/) {
-        if (at > size_) return refuse(fmt::format("cut off after byte {}", size_));
-        return refuse(fmt::format("no JSON object, or cut off, at byte {}", at));
-    }
-
-    Seen seen;
-    std::string why;  // the line is refused; "" if it is not
-
-  private:
-    bool refuse(std::string reason) {
-        why = std::move(reason);
-        return false;
-    }
-    bool refuse() {
-        return refuse(
-            fmt::format("\"{}\" is not {}", object_.empty() ? field_->name : object_, field_->bound.what));
-    }
-    bool take(const Value& value) {
-        if (field_ == nullptr) return begun_;
-        if (in_array_ != (length_of(field_->slot) > 0)) return refuse();
-        if (!std::visit(Put{*field_, index_}, field_->slot, value)) return refuse();
-        index_++;
-        if (field_ != fields_.data() || version_ == kLineVersion) return true;
-        return refuse(fmt::format("version {}; this program reads {}", version_, kLineVersion));
-    }
-
-    const Fields& fields_;
-    const std::uint64_t& version_;
-    std::size_t size_;              // of the text
-    bool begun_ = false;            // in the line's object
-    std::string_view object_;       // the name of the object in it; "" outside
-    const Field* field_ = nullptr;  // whose value comes next; nullptr if its key is not known
-    std::size_t next_ = 0;          // the field after it
-    bool in_array_ = false;
-    std::size_t index_ = 0;    // in the array
-    std::size_t skipped_ = 0;  // open brackets of the value of a key that is not known
-};
-
-std::string why_incomplete(const Fields& fields, const Seen& seen, bool merged) {
+std::string why_incomplete(const Fields& fields, const FoundKeys& seen, bool merged) {
     std::string_view object;  // which the line has
     for (std::size_t i = 0; i < fields.size(); i++) {
         const auto& [parent, name, in, bound, slot] = fields[i];
@@ -376,13 +310,13 @@ std::string why_incomplete(const Fields& fields, const Seen& seen, bool merged) 
     return {};
 }
 
-bool has_results_of_hosts(const Fields& fields, const Seen& seen) {
+bool has_results_of_hosts(const Fields& fields, const FoundKeys& seen) {
     for (std::size_t i = 0; i < fields.size(); i++)
         if (fields[i].in == In::by_host && !seen[i]) return false;
     return true;
 }
 
-bool has_guard(const Fields& fields, const Seen& seen) {
+bool has_guard(const Fields& fields, const FoundKeys& seen) {
     return seen[static_cast<std::size_t>(std::ranges::find(fields, In::some, &Field::in) - fields.begin())];
 }
 
@@ -464,6 +398,7 @@ struct FleetLineReader::Draft {
     FleetLine line;
     std::uint64_t version = 0;
     const Fields fields = fields_of(line, version);
+    simdjson::dom::parser parser;
 };
 
 FleetLineReader::FleetLineReader(std::int64_t now) : now_(now), draft_(std::make_unique<Draft>()) {}
@@ -475,21 +410,24 @@ const FleetLine& FleetLineReader::line() const {
 
 std::string FleetLineReader::read(std::string_view text) {
     if (text.size() > kMostLine) return fmt::format("longer than {} bytes", kMostLine);
-    auto& [line, version, fields] = *draft_;
+    auto& [line, version, fields, parser] = *draft_;
     line = {};
     line.key.guard = true;
-    LineHandler handler(fields, version, text.size());
-    const bool read = Json::sax_parse(text.begin(), text.end(), &handler);
-    if (!handler.why.empty()) return handler.why;
-    if (!read) return "no JSON object, or cut off, at byte 1";
-    if (std::string why = why_incomplete(fields, handler.seen, line.is_merged()); !why.empty()) return why;
+    FoundKeys seen;
+    object whole;
+    if (parser.parse(text.data(), text.size()).get(whole) != simdjson::SUCCESS)
+        return "no JSON object, or cut off";
+    if (std::uint64_t other = 0; whole["v"].get(other) == simdjson::SUCCESS && other != kLineVersion)
+        return fmt::format("version {}; this program reads {}", other, kLineVersion);
+    if (std::string why = take_members(whole, "", fields, seen); !why.empty()) return why;
+    if (std::string why = why_incomplete(fields, seen, line.is_merged()); !why.empty()) return why;
     if (line.at == 0) return "\"at\" is 0";
     if (line.at > now_ + kClockSlack) return "\"at\" is in the future";
-    lacks_guard_ = !has_guard(fields, handler.seen);
+    lacks_guard_ = !has_guard(fields, seen);
     if (!line.is_merged()) {
         const Pooled p = std::exchange(line.pooled, {});
         line.own = {p.alarms, p.pairs, p.better.sums, p.worse.sums, p.sum, p.squares};
-    } else if (!has_results_of_hosts(fields, handler.seen)) {
+    } else if (!has_results_of_hosts(fields, seen)) {
         line.pooled.forget_hosts();
     }
     if (!is_possible(line)) return "evidence out of bounds: the stated pairs and hosts cannot give it";

@@ -11,9 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "evidence/pooled.h"
+#include "ctl/fleet/pooled.h"
 #include "machine/host_facts.h"
-#include "machine/topology.h"
 
 namespace wq {
 
@@ -48,19 +47,6 @@ class Shards {
   private:
     std::vector<Shard> shards_;
 };
-
-// The kind of a machine, as far as a policy's conditions can name it. Empty fields are not known.
-struct FleetMachine {
-    std::string arch;    // as in uname -m
-    std::string vendor;  // of the CPU
-    std::string model;   // of the CPU
-    std::optional<std::uint64_t> packages;
-    std::optional<std::uint64_t> cores;      // online
-    std::optional<std::uint64_t> llc_cores;  // of the largest LLC
-    friend auto operator<=>(const FleetMachine&, const FleetMachine&) = default;
-};
-// The kind of the host with FACTS, whose current CPUs are those of TOPOLOGY.
-FleetMachine fleet_machine(HostFacts facts, const Topology& topology);
 
 // Follows the scope in the name of an arm whose affinity is strict.
 inline constexpr std::string_view kStrictSuffix = " strict";

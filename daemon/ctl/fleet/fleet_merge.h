@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "evidence/fleet_line.h"
+#include "ctl/fleet/fleet_line.h"
 
 namespace wq {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "evidence/pooled.h"
+#include "ctl/fleet/pooled.h"
 
 #include <algorithm>
 #include <cmath>

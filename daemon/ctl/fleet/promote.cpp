@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "evidence/promote.h"
+#include "ctl/fleet/promote.h"
 
 // Which evidence becomes a rule
 // =============================
@@ -11,7 +11,7 @@
 // for any number of classes, kinds and candidates in a fleet. Sums of fewer than kLeastHosts hosts are left
 // out: they cannot pass, and the number of hosts does not depend on their results. Sums without the results
 // of single hosts are left out too. The evidence that counts is what remains without the largest share and,
-// if hosts differ, at most what the votes of hosts give (evidence/pooled.cpp).
+// if hosts differ, at most what the votes of hosts give (ctl/fleet/pooled.cpp).
 //
 // Vetoes. A mean over hosts is not what each host gets. A comparison makes no rule for its candidate if, by
 // any of its counters or guards,

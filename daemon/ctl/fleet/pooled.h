@@ -62,7 +62,7 @@ struct PooledSide {
     friend bool operator==(const PooledSide&, const PooledSide&) = default;
 };
 
-// The combined evidence of many hosts. evidence/pooled.cpp explains it. Adding is associative and
+// The combined evidence of many hosts. ctl/fleet/pooled.cpp explains it. Adding is associative and
 // commutative, up to the rounding of doubles. Adding Pooled{} changes nothing.
 struct Pooled {
     std::uint64_t hosts = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "evidence/fleet_merge.h"
+#include "ctl/fleet/fleet_merge.h"
 
 #include <algorithm>
 #include <map>
