@@ -7,7 +7,7 @@
 
 #include "base/journal.h"
 #include "machine/paths.h"
-#include "state/record_writer.h"
+#include "state/state_file.h"
 
 namespace wq {
 

@@ -17,7 +17,7 @@
 #include "owned/mask_writer.h"
 #include "owned/restore.h"
 #include "service/metrics_file.h"
-#include "state/record_writer.h"
+#include "state/state_file.h"
 
 namespace wq {
 namespace {

@@ -14,7 +14,7 @@
 #include "machine/paths.h"
 #include "policy/load_policy.h"
 #include "policy/policy.h"
-#include "state/record_writer.h"
+#include "state/state_file.h"
 
 namespace wq {
 

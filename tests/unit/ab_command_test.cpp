@@ -14,7 +14,7 @@
 #include "ab_rig.h"
 #include "base/file.h"
 #include "ctl/lab/left.h"
-#include "evidence/recording.h"
+#include "ctl/commands/recording.h"
 
 namespace wq::ctl {
 namespace {

@@ -21,7 +21,7 @@
 #include "ctl/json_values.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
-#include "evidence/effect.h"
+#include "evidence/comparison.h"
 #include "policy/policy_text.h"
 #include "policy/quantity.h"
 

@@ -11,7 +11,6 @@
 
 #include "base/result.h"
 #include "evidence/comparison.h"
-#include "evidence/effect.h"
 #include "machine/paths.h"
 #include "policy/policy.h"
 

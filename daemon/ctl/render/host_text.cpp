@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "ctl/render/progress.h"
 #include "ctl/render/terminal.h"
-#include "evidence/effect.h"
+#include "evidence/comparison.h"
 #include "machine/kernel_info.h"
 
 namespace wq::ctl {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "evidence/effect.h"
+#include "evidence/comparison.h"
 
 namespace wq::ctl {
 
