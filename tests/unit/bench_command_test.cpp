@@ -380,8 +380,8 @@ TEST_F(BenchCommand, RefusedBeforeADeviceIsMade) {
     options_.save = tree_.path("nowhere/a.json");
     EXPECT_THAT(run().err, StartsWith("wq-tunectl: " + options_.save + ": "));
     options_.save = "";
-    tree_.add(
-        File("run/wq-tuned/lab.json", R"({"version": 1, "entries": [{"device": "../x", "driver": false}]})"));
+    tree_.add(File("run/wq-tuned/lab.json",
+                   R"({"version": 1, "entries": [{"kind": "device", "name": "../x", "driver": false}]})"));
     EXPECT_THAT(run().err, HasSubstr("not a name of ours"));
     tree_.remove(kLeft);
     load_.installed = fail("fio is not installed");

@@ -28,7 +28,7 @@ BenchResult example(const std::string& kernel = "7.2.13", std::optional<unsigned
     out.rows.push_back({"cpu", {}, {}, {Effect{25, {}}, "undecided", "", 3, 1, 1}});
     for (Row& row : out.rows)
         for (const double mb : {90.0, 300.0, 100.0})
-            row.runs.push_back({mb, 10'000, 20'000, 90'500, 12, 3000 * mb, 2500});
+            row.runs.push_back({mb, 12, 10'000, 20'000, 90'500, 3000 * mb, 2500});
     return out;
 }
 
@@ -46,7 +46,7 @@ TEST(BenchResult, ComesBackFromItsFile) {
 
 TEST(BenchResult, MediansNeedTheValueOfEachRun) {
     BenchResult result = example();
-    EXPECT_EQ(medians_of(result.rows[0]).mb_per_s, 100);
+    EXPECT_EQ(medians_of(result.rows[0]).value, 100);
     EXPECT_EQ(medians_of(result.rows[0]).items_per_s, 300'000);
     result.rows[0].runs[1].items_per_s.reset();
     EXPECT_FALSE(medians_of(result.rows[0]).items_per_s);
@@ -54,11 +54,11 @@ TEST(BenchResult, MediansNeedTheValueOfEachRun) {
 
 TEST(BenchResult, TheBestHasTheLargestGainOfTheImproved) {
     BenchResult result = example();
-    EXPECT_EQ(best_of(result)->scope, "system");
+    EXPECT_EQ(best_of(result)->arm, "system");
     result.rows[2].result.verdict = "improved";
-    EXPECT_EQ(best_of(result)->scope, "system");
+    EXPECT_EQ(best_of(result)->arm, "system");
     result.rows[2].result.effect->percent = -30;
-    EXPECT_EQ(best_of(result)->scope, "cpu");
+    EXPECT_EQ(best_of(result)->arm, "cpu");
     for (Row& row : result.rows) row.result.verdict = "undecided";
     EXPECT_EQ(best_of(result), nullptr);
     EXPECT_EQ(finding(result), "No scope is known to be better than cache_shard, this kernel's.");

@@ -262,8 +262,8 @@ TEST_F(FileSwitching, AFileThatWentOrIsAnotherOneNeedsNothing) {
 TEST_F(Switching, AFileOfLeftThatIsBrokenIsToldOfAndKept) {
     unsigned told = 0;
     for (const std::string text :
-         {"nonsense\n", "{}", R"({"version": 2, "entries": []})", R"({"version": 1, "entries": [{"x": 1}]})",
-          R"({"version": 1, "entries": [{"device": "../x", "driver": false}]})"}) {
+         {"nonsense\n", "{}", R"({"version": 2, "entries": []})", R"({"version": 1, "entries": [{"kind": "x"}]})",
+          R"({"version": 1, "entries": [{"kind": "device", "name": "../x", "driver": false}]})"}) {
         tree_.add(File("lab.json", text));
         EXPECT_FALSE(put_back()) << text;
         EXPECT_FALSE(switcher({"16", "32"}).begin()) << text;
@@ -276,10 +276,12 @@ TEST_F(Switching, AFileOfLeftThatIsBrokenIsToldOfAndKept) {
 // Scopes: the first word of a file is its value.
 class ScopeSwitching : public Switching {
   protected:
+    const Topology machine_ = test::machine({.cores = 4, .threads = 2});
     ScopeSwitching() { content("kcryptd") = "default (cache)\n"; }
-    static std::string path(const std::string& name, const char* file = "affinity_scope") {
-        return name == kDefaultTarget ? "/sys/module/workqueue/parameters/default_affinity_scope"
-                                      : "/sys/devices/virtual/workqueue/" + name + "/" + file;
+    [[nodiscard]] std::string path(const std::string& name, const char* file = "affinity_scope") const {
+        return tree_.root() + (name == kDefaultTarget
+                                   ? "/sys/module/workqueue/parameters/default_affinity_scope"
+                                   : "/sys/devices/virtual/workqueue/" + name + "/" + file);
     }
     std::string& content(const std::string& name) {
         files_.files[path(name)].inode = 1;
@@ -290,7 +292,12 @@ class ScopeSwitching : public Switching {
         return files_.files[path("kcryptd", "affinity_strict")].text;
     }
     FileSwitcher scopes(const std::string& arms, const std::string& name = "kcryptd") {
-        return {files_, store_, scope_settings({}, name, *parse_arms(arms), test::kernel_612())};
+        Workqueue target = name == kDefaultTarget ? test::default_target(machine_, Scope::cache)
+                                                  : test::unbound(machine_, Scope::cache);
+        target.name = name;
+        return {
+            files_, store_,
+            scope_arms({tree_.root()}, {machine_, test::kernel_612()}, target, *parse_arms(arms))->settings};
     }
 };
 
@@ -511,40 +518,35 @@ TEST(ParseArms, ReadsScopesAndStrictness) {
         EXPECT_FALSE(parse_arms(bad)) << bad;
 }
 
-TEST(ArmsToSweep, OneOfEachPartitionAgainstWhatIsInPlace) {
+// The names of the arms, or why there are none.
+std::string arms_of(Workqueue target, const std::string& arms,
+                    const KernelInfo& kernel = test::kernel_612()) {
     const Topology machine = test::machine({.sockets = 2, .cores = 4, .threads = 2});
-    const KernelInfo kernel = test::kernel_612();
-    const Policy policy = test::rule_for_all();
-    const std::vector<Workqueue> targets{test::unbound(machine, Scope::smt)};
-    const auto lines = make_plan({machine, kernel, policy, targets, "", 8});
-    const auto arms = arms_to_sweep(lines.front());
-    ASSERT_TRUE(arms);
-    std::vector<std::string> names;
-    for (const Arm& arm : *arms) names.push_back(arm.name());
-    EXPECT_THAT(names, ElementsAre("smt", "system", "numa", "cpu"));
-    EXPECT_EQ(pools_of(lines.front(), Scope::cache), 2U);
-    const auto unknown = make_plan({machine, kernel, policy, targets, "offline CPUs: 3", 8});
-    EXPECT_FALSE(arms_to_sweep(unknown.front()));
+    const test::TempTree tree;
+    const auto found = scope_arms({tree.root()}, {machine, kernel}, std::move(target),
+                                  arms.empty() ? std::vector<Arm>{} : *parse_arms(arms));
+    if (!found) return found.error().text;
+    std::string out;
+    for (const Row& row : found->rows)
+        out += row.arm + " " + (row.pools ? std::to_string(*row.pools) : "-") + " ";
+    return out;
 }
 
-TEST(WhyNot, WhatMayNotBeTouched) {
-    const Topology machine = test::machine({.cores = 4});
-    PlanLine line;
-    line.target = test::unbound(machine, Scope::cache);
-    const auto why = [&](const char* arms, const KernelInfo& kernel = test::kernel_612()) {
-        return why_not(line, *parse_arms(arms), kernel);
-    };
-    EXPECT_EQ(why("smt,cache"), "");
-    EXPECT_EQ(why("smt,cache_shard"), "this kernel has no cache_shard");
-    EXPECT_EQ(why("smt,cache_shard", test::kernel_72()), "");
-    line.target.untouchable = "ordered";
-    EXPECT_EQ(why("smt,cache"), "ordered");
-    line.target = test::default_target(machine, Scope::cache);
-    EXPECT_EQ(why("smt,cache"), "");
-    EXPECT_NE(why("smt,cache:strict"), "");
+TEST(ScopeArms, OneOfEachPartitionAgainstWhatIsInPlaceOrThoseThatAreNamed) {
+    const Topology machine = test::machine({.sockets = 2, .cores = 4, .threads = 2});
+    Workqueue target = test::unbound(machine, Scope::smt);
+    const auto parameter = test::default_target(machine, Scope::cache);
     KernelInfo fixed = test::kernel_612();
     fixed.default_writable = false;
-    EXPECT_NE(why("smt,cache", fixed), "");
+    EXPECT_EQ(arms_of(target, ""), "smt 8 system 1 numa 2 cpu 16 ");
+    EXPECT_EQ(arms_of(target, "smt,cache"), "smt 8 cache 2 ");
+    EXPECT_THAT(arms_of(target, "smt,cache_shard"), HasSubstr(": this kernel has no cache_shard"));
+    EXPECT_THAT(arms_of(target, "smt,cache_shard", test::kernel_72()), HasSubstr("smt 8 cache_shard "));
+    EXPECT_THAT(arms_of(parameter, "smt,cache"), HasSubstr("smt 8 cache 2 "));
+    EXPECT_THAT(arms_of(parameter, "smt,cache:strict"), HasSubstr("the module parameter has no strictness"));
+    EXPECT_THAT(arms_of(parameter, "smt,cache", fixed), HasSubstr("the module parameter cannot be written"));
+    target.untouchable = "ordered";
+    EXPECT_THAT(arms_of(target, "smt,cache"), HasSubstr(": ordered"));
 }
 
 TEST(ValueIn, IsWhatAWriteTakes) {

@@ -161,9 +161,8 @@ int undo(const Options& options) {
     std::string out;
     for (const auto& [name, entry] : store.entries()) out += commands(paths, files, entry);
     for (const auto& [name, entry] : masks.entries()) out += commands(paths, files, entry);
-    if (exists(paths.lab()))
-        out += fmt::format("wq-tunectl{} ab --restore\n",
-                           paths.root.empty() ? "" : " --root " + shell_quoted(paths.root));
+    const std::string root = paths.root.empty() ? "" : " --root " + shell_quoted(paths.root);
+    if (exists(paths.lab())) out += fmt::format("wq-tunectl{} ab --restore\n", root);
     if (loaded && out.empty()) out = "# nothing to put back\n";
     fmt::print("{}", out);
     return loaded ? int{kOk} : complain(loaded.error().text);

@@ -6,12 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
 #include <memory>
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "ctl/complaints.h"
 #include "ctl/json_values.h"
 #include "ctl/lab/guardian.h"
 #include "ctl/lab/left.h"
@@ -27,110 +25,52 @@ namespace {
 // What is compared, and how to switch between the arms.
 struct Subject {
     std::string target;
-    std::vector<AbReport::Row> rows;  // one per arm
+    std::vector<lab::Row> rows;  // one per arm
     std::unique_ptr<lab::Switcher> switcher;
 };
 
-// One comparison, from the first change to the last.
-class AbRun {
-  public:
-    AbRun(const lab::Lab& lab, const AbOptions& what, Subject subject)
-        : lab_(lab),
-          what_(what),
-          subject_(std::move(subject)),
-          rounds_(subject_.rows.size(), what.settings,
-                  {what.pattern ? what.metric : kTimeCounter, what.higher_is_better}, what.all_pairs) {}
-
-    // Restores the settings in any case. Error: why it ended early, or that the settings are not restored.
-    Status go();
-    [[nodiscard]] AbReport report(const std::string& stopped) const {
-        return {subject_.target, subject_.rows, rounds_, what_.settings, stopped};
-    }
-
-  private:
-    Status run();
-    Status warm_up();
-    Result<double> measure(const std::string& arm);
-
-    const lab::Lab& lab_;
-    const AbOptions& what_;
-    Subject subject_;
-    lab::Rounds rounds_;
-    std::map<std::size_t, double> kworkers_;  // of the current round, by arm
-    unsigned runs_ = 0;
-};
-
-Result<double> AbRun::measure(const std::string& arm) {
+// Runs the command of WHAT once, run number RUN, under ARM.
+Result<lab::Figures> measure(const lab::Lab& lab, const AbOptions& what, unsigned run,
+                             const std::string& arm) {
     using lab::Output;
-    const bool capture = what_.pattern.has_value();
-    const Output output = capture ? (what_.show_output ? Output::capture_and_show : Output::capture)
-                                  : (what_.show_output ? Output::show : Output::drop);
-    const std::string name = fmt::format("run {} ({})", ++runs_, arm);
-    const auto run = lab_.processes.run(what_.command, output);
-    if (!run) return tl::unexpected(run.error().code == EINTR ? run.error() : run.error().in(name));
-    if (!run->failure.empty() && !what_.ignore_failure)
-        return fail(fmt::format("{}: {}: {}", name, what_.command.front(), run->failure));
-    if (!capture) return static_cast<double>(run->wall.count());
-    return what_.pattern->read(run->output).map_error([&](const Error& e) { return e.in(name); });
+    const bool capture = what.pattern.has_value();
+    const Output output = capture ? (what.show_output ? Output::capture_and_show : Output::capture)
+                                  : (what.show_output ? Output::show : Output::drop);
+    const std::string name = fmt::format("run {} ({})", run, arm);
+    const auto ran = lab.processes.run(what.command, output);
+    if (!ran) return tl::unexpected(ran.error().code == EINTR ? ran.error() : ran.error().in(name));
+    if (!ran->failure.empty() && !what.ignore_failure)
+        return fail(fmt::format("{}: {}: {}", name, what.command.front(), ran->failure));
+    const auto value = capture ? what.pattern->read(ran->output) : static_cast<double>(ran->wall.count());
+    if (!value) return tl::unexpected(value.error().in(name));
+    return lab::Figures{*value, static_cast<double>(lab::count_kworkers(lab.paths))};
 }
 
-Status AbRun::warm_up() {
-    if (what_.warmup == 0) return {};
-    if (auto switched = subject_.switcher->to(0); !switched) return switched;
-    for (unsigned i = 0; i < what_.warmup; i++)
-        if (const auto run = measure("warm-up"); !run) return tl::unexpected(run.error());
-    return {};
-}
-
-Status AbRun::run() {
-    if (auto begun = subject_.switcher->begin(); !begun) return begun;
-    if (auto warm = warm_up(); !warm) return warm;
+// Compares, and restores the settings in any case. Error: why it ended early, or that they are not restored.
+Status compare(const lab::Lab& lab, const AbOptions& what, const Subject& subject, lab::Rounds& rounds) {
     ProgressLine line;
-    std::vector<std::string> names;
-    for (const AbReport::Row& row : subject_.rows) names.push_back(row.arm);
-    auto done =
-        lab::run_rounds(rounds_, {.switch_to = [&](std::size_t arm) { return subject_.switcher->to(arm); },
-                                  .measure =
-                                      [&](std::size_t arm) {
-                                          auto value = measure(names[arm]);
-                                          if (value) kworkers_[arm] = lab::count_kworkers(lab_.paths);
-                                          return value;
-                                      },
-                                  .conditions = [&] { return lab::conditions_of(lab_.paths); },
-                                  .random = random_number,
-                                  .progress = [&] { line.show(rounds_.progress(names)); },
-                                  .counts =
-                                      [&] {
-                                          for (const auto& [arm, count] : kworkers_)
-                                              subject_.rows[arm].kworkers.push_back(count);
-                                          kworkers_.clear();
-                                      }});
-    line.end();
-    return done ? subject_.switcher->check() : done;
-}
-
-Status AbRun::go() {
+    unsigned runs = 0;
+    const auto work = [&] {
+        const lab::Edges edges{
+            .measure =
+                [&](std::size_t arm) {
+                    runs++;
+                    return measure(lab, what, runs, runs <= what.warmup ? "warm-up" : subject.rows[arm].arm);
+                },
+            .conditions = [&] { return lab::conditions_of(lab.paths); },
+            .random = random_number,
+            .progress = [&](const std::string& text) { line.show(text); }};
+        auto done = lab::run_rounds(rounds, *subject.switcher, what.warmup, edges);
+        line.end();
+        rounds.end(done ? "no more pairs" : "cut off");
+        return done;
+    };
     return lab::run_guarded(
-        {.command = "ab",
-         .on_machine = lab_.paths.root.empty(),
-         .processes = lab_.processes,
-         .work =
-             [&] {
-                 auto done = run();
-                 rounds_.end(done ? "no more pairs" : "cut off");
-                 return done;
-             },
-         .restore =
-             [&] {
-                 Complaints log(LOG_NOTICE);
-                 return lab_.put_back(log, false);
-             },
-         .left = subject_.target.empty() ? "not put back" : subject_.target + ": not put back"});
+        lab, {"ab", work, subject.target.empty() ? "not put back" : subject.target + ": not put back"});
 }
 
 // The subject for comparing scopes of a workqueue or of the module parameter.
 Result<Subject> scopes(const lab::Lab& lab, const AbOptions& what, lab::ValueFiles& files) {
-    if (auto free = lab::check_not_set(lab.paths, what.target); !free) return tl::unexpected(free.error());
     Options options;
     options.root = lab.paths.root;
     auto machine = read_machine(options);
@@ -138,16 +78,11 @@ Result<Subject> scopes(const lab::Lab& lab, const AbOptions& what, lab::ValueFil
     const auto found = std::ranges::find(machine->targets, what.target, &Workqueue::name);
     if (found == machine->targets.end())
         return fail(what.target + ": no such target; `wq-tunectl plan` lists them");
-    const PlanLine line = lab::plan_by_cpus(machine->topology, machine->kernel, std::move(*found));
-    if (const auto why = lab::why_not(line, what.arms, machine->kernel); !why.empty())
-        return fail(what.target + ": " + why);
-    const auto arms = what.sweep ? lab::arms_to_sweep(line) : what.arms;
-    if (!arms) return tl::unexpected(arms.error());
-    Subject out{what.target, {}, nullptr};
-    for (const Arm& arm : *arms) out.rows.push_back({arm.name(), lab::pools_of(line, arm.scope), {}});
-    out.switcher = std::make_unique<lab::FileSwitcher>(
-        files, lab.left(), lab::scope_settings(lab.paths, what.target, *arms, machine->kernel));
-    return out;
+    auto scopes =
+        lab::scope_arms(lab.paths, {machine->topology, machine->kernel}, std::move(*found), what.arms);
+    if (!scopes) return tl::unexpected(scopes.error());
+    return Subject{what.target, std::move(scopes->rows),
+                   std::make_unique<lab::FileSwitcher>(files, lab.left(), std::move(scopes->settings))};
 }
 
 // The subject for comparing values of a file.
@@ -155,7 +90,7 @@ Result<Subject> values(const lab::Lab& lab, const AbOptions& what, lab::ValueFil
     const auto path = lab::resolve_value_file(lab.paths.root, what.file);
     if (!path) return tl::unexpected(path.error().in("--file"));
     Subject out{what.file, {}, nullptr};
-    for (const std::string& value : what.values) out.rows.push_back({value, {}, {}});
+    for (const std::string& value : what.values) out.rows.push_back({value, {}});
     out.switcher = std::make_unique<lab::FileSwitcher>(files, lab.left(),
                                                        std::vector<lab::Setting>{{*path, what.values}});
     return out;
@@ -165,7 +100,7 @@ Result<Subject> values(const lab::Lab& lab, const AbOptions& what, lab::ValueFil
 Subject commands(const lab::Lab& lab, const AbOptions& what) {
     const lab::Processes& processes = lab.processes;
     Subject out;
-    for (const lab::CommandArm& arm : what.command_arms) out.rows.push_back({arm.name, {}, {}});
+    for (const lab::CommandArm& arm : what.command_arms) out.rows.push_back({arm.name, {}});
     out.switcher = std::make_unique<lab::CommandSwitcher>(
         lab.left(), what.command_arms, [&](const std::string& c) { return processes.shell(c); },
         [&](const std::string& c) { return processes.shell(c, true); },
@@ -196,14 +131,15 @@ int show(const AbReport& report, const AbOptions& what) {
 
 int compare(const lab::Lab& lab, const AbOptions& what) {
     lab::KernelValueFiles files;
-    auto subject = !what.target.empty() ? scopes(lab, what, files)
-                   : !what.file.empty() ? values(lab, what, files)
-                                        : commands(lab, what);
+    const auto subject = !what.target.empty() ? scopes(lab, what, files)
+                         : !what.file.empty() ? values(lab, what, files)
+                                              : commands(lab, what);
     if (!subject) return complain(subject.error().text);
-    AbRun run(lab, what, std::move(*subject));
-    const auto done = run.go();
+    lab::Rounds rounds(subject->rows, what.settings,
+                       {what.pattern ? what.metric : kTimeCounter, what.higher_is_better}, what.all_pairs);
+    const auto done = compare(lab, what, *subject, rounds);
     if (!done) complain(done.error().text);
-    const int shown = show(run.report(done ? "" : done.error().text), what);
+    const int shown = show({subject->target, rounds, done ? "" : done.error().text}, what);
     return done ? shown : kFailure;
 }
 

@@ -66,15 +66,8 @@ int cut_command(int argc, char** argv, std::vector<std::string>& command);
 
 // The result of `wq-tunectl ab`.
 struct AbReport {
-    struct Row {
-        std::string arm;
-        std::optional<std::size_t> pools;  // from the plan; empty if the kernel's pods cannot be derived
-        std::vector<double> kworkers;      // lab::count_kworkers() after each run
-    };
-    std::string target;     // what the arms change; "" if it has no name
-    std::vector<Row> rows;  // the reference first
+    std::string target;  // what the arms change; "" if it has no name
     const lab::Rounds& rounds;
-    JudgeSettings settings;
     std::string stopped;  // why it ended early; "" if it did not
 };
 

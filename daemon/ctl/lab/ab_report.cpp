@@ -13,7 +13,10 @@ namespace wq::ctl {
 namespace {
 
 using lab::ArmResult;
+using lab::each;
+using lab::Figures;
 using lab::Rounds;
+using lab::Row;
 using lab::Summary;
 using lab::summary_of;
 
@@ -43,59 +46,48 @@ std::string verdict_text(const ArmResult& result) {
     return fmt::format("{} ({})", result.verdict, result.reason);
 }
 
-std::string pools_text(const AbReport::Row& row) {
-    return row.pools ? std::to_string(*row.pools) : "-";
-}
-
-std::vector<std::string> table_row(const AbReport& report, std::size_t arm) {
-    const Rounds& rounds = report.rounds;
-    const AbReport::Row& row = report.rows[arm];
-    const std::size_t runs = rounds.values(arm).size();
-    std::vector<std::string> out{
-        printable(row.arm), pools_text(row), "-", std::to_string(runs), "-", "-", "-"};
-    if (runs > 0) {
-        const Summary summary = summary_of(rounds.values(arm));
-        const Unit unit = unit_for(rounds, summary.median);
-        out[2] = fmt::format("{:.0f}", summary_of(row.kworkers).median);
-        out[4] = number_text(summary.mean / unit.size) + unit.name;
-        out[5] = number_text(summary.median / unit.size) + unit.name;
-        out[6] =
-            number_text(summary.min / unit.size) + ".." + number_text(summary.max / unit.size) + unit.name;
-    }
-    const ArmResult result = arm > 0 ? rounds.result(arm) : ArmResult{};
-    out.push_back(result.effect ? effect_text(*result.effect) : "-");
-    out.push_back(arm > 0 ? verdict_text(result) : "reference");
+std::vector<std::string> table_row(const Rounds& rounds, const Row& row) {
+    std::vector<std::string> out{printable(row.arm),
+                                 row.pools ? std::to_string(*row.pools) : "-",
+                                 "-",
+                                 std::to_string(row.runs.size()),
+                                 "-",
+                                 "-",
+                                 "-",
+                                 row.result.effect ? effect_text(*row.result.effect) : "-",
+                                 &row == rounds.rows().data() ? "reference" : verdict_text(row.result)};
+    if (row.runs.empty()) return out;
+    const Summary summary = summary_of(each(row.runs, &Figures::value));
+    const Unit unit = unit_for(rounds, summary.median);
+    const auto text = [&](double value) { return number_text(value / unit.size); };
+    out[2] = fmt::format("{:.0f}", summary_of(each(row.runs, &Figures::kworkers)).median);
+    out[4] = text(summary.mean) + unit.name;
+    out[5] = text(summary.median) + unit.name;
+    out[6] = text(summary.min) + ".." + text(summary.max) + unit.name;
     return out;
 }
 
-nlohmann::ordered_json row_json(const AbReport& report, std::size_t arm) {
-    const Rounds& rounds = report.rounds;
-    const AbReport::Row& row = report.rows[arm];
-    const Summary summary = summary_of(rounds.values(arm));
+nlohmann::ordered_json row_json(const Rounds& rounds, const Row& row) {
+    const auto values = each(row.runs, &Figures::value);
+    const Summary summary = summary_of(values);
+    const bool reference = &row == rounds.rows().data();
     nlohmann::ordered_json out{{"arm", row.arm},
-                               {"role", arm == 0 ? "reference" : "candidate"},
+                               {"role", reference ? "reference" : "candidate"},
                                {"pools", or_null(row.pools)},
-                               {"kworkers", nullptr},
-                               {"runs", rounds.values(arm).size()},
-                               {"mean", nullptr},
-                               {"median", nullptr},
-                               {"deviation", nullptr},
-                               {"min", nullptr},
-                               {"max", nullptr},
-                               {"values", rounds.values(arm)}};
-    if (!rounds.values(arm).empty()) {
-        out["kworkers"] = summary_of(row.kworkers).median;
-        out["mean"] = summary.mean;
-        out["median"] = summary.median;
-        out["deviation"] = summary.deviation;
-        out["min"] = summary.min;
-        out["max"] = summary.max;
-    }
-    if (arm == 0) return out;
-    const ArmResult result = rounds.result(arm);
-    out["reason"] = result.reason;
-    out["pairs"] = result.pairs;
-    add_json(out, result);
+                               {"runs", values.size()},
+                               {"values", values}};
+    for (const auto& [key, value] :
+         {std::pair{"kworkers", summary_of(each(row.runs, &Figures::kworkers)).median},
+          {"mean", summary.mean},
+          {"median", summary.median},
+          {"deviation", summary.deviation},
+          {"min", summary.min},
+          {"max", summary.max}})
+        out[key] = values.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(value);
+    if (reference) return out;
+    out["reason"] = row.result.reason;
+    out["pairs"] = row.result.pairs;
+    add_json(out, row.result);
     return out;
 }
 
@@ -111,7 +103,7 @@ std::string csv_name(const std::string& target, const std::string& arm) {
 
 std::string ab_table(const AbReport& report, std::size_t columns, bool colour) {
     Table table({"ARM", "POOLS", "KWORKERS", "RUNS", "MEAN", "MEDIAN", "SPREAD", "EFFECT", "VERDICT"});
-    for (std::size_t arm = 0; arm < report.rows.size(); arm++) table.add(table_row(report, arm));
+    for (const Row& row : report.rounds.rows()) table.add(table_row(report.rounds, row));
     std::string out = table.text(columns, colour);
     out += wrapped("Effects are medians of all pairs, with the 95% interval.", columns);
     for (const auto& [reason, count] : report.rounds.dropped())
@@ -126,14 +118,14 @@ nlohmann::ordered_json ab_json(const AbReport& report) {
                                {"metric", rounds.counter().name},
                                {"unit", time ? nlohmann::ordered_json("ns") : nullptr},
                                {"higher_is_better", rounds.counter().higher_is_better},
-                               {"alpha", report.settings.alpha},
-                               {"tolerance_percent", 100 * report.settings.tolerance},
+                               {"alpha", rounds.settings().alpha},
+                               {"tolerance_percent", 100 * rounds.settings().tolerance},
                                {"rounds", rounds.count()},
-                               {"max_rounds", report.settings.max_pairs},
+                               {"max_rounds", rounds.settings().max_pairs},
                                {"dropped", rounds.dropped()},
                                {"stopped", report.stopped},
                                {"arms", nlohmann::ordered_json::array()}};
-    for (std::size_t arm = 0; arm < report.rows.size(); arm++) out["arms"].push_back(row_json(report, arm));
+    for (const Row& row : rounds.rows()) out["arms"].push_back(row_json(rounds, row));
     return out;
 }
 
@@ -143,8 +135,8 @@ std::string ab_recording(const AbReport& report) {
     const char* counter = rounds.counter().name == kTimeCounter ? "time" : inverse ? "1/metric" : "metric";
     const auto cost = [&](double value) { return inverse ? 1 / value : value; };
     std::string out = "trial,pair,arm,counter,value\n";
-    for (std::size_t arm = 1; arm < report.rows.size(); arm++) {
-        const std::string trial = csv_name(report.target, report.rows[arm].arm);
+    for (std::size_t arm = 1; arm < rounds.rows().size(); arm++) {
+        const std::string trial = csv_name(report.target, rounds.rows()[arm].arm);
         unsigned pair = 0;
         for (const PairValues& each : rounds.pairs(arm)) {
             pair++;

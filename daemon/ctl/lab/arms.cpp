@@ -53,36 +53,36 @@ Result<std::vector<Arm>> parse_arms(std::string_view text) {
     return arms;
 }
 
-Result<std::vector<Arm>> arms_to_sweep(const PlanLine& line) {
-    const std::string& name = line.target.name;
-    const auto now = line.target.scope.effective;
-    if (line.candidates.empty() || !now) return fail(fmt::format("{}: {}; name --arms", name, line.reason));
-    std::vector<Arm> arms{plain(*now)};
-    for (const Candidate& c : line.candidates)
-        if (&c != candidate_with(line, *now)) arms.push_back(plain(c.scope));
-    if (arms.size() < 2) return fail(name + ": all scopes make the same pools here; nothing to compare");
-    return arms;
-}
+namespace {
 
-PlanLine plan_by_cpus(const Topology& topology, const KernelInfo& kernel, Workqueue target) {
+PlanLine plan_by_cpus(const ScopesOf& machine, Workqueue target) {
     Policy policy;
     policy.rules = {{{"*"}, {}, {}, {}}};
-    KernelInfo without_option = kernel;
+    KernelInfo without_option = machine.kernel;
     without_option.default_on_cmdline = false;
     KnownCpus known;
-    known.see(topology);
+    known.see(machine.topology);
     const std::vector<Workqueue> targets{std::move(target)};
-    const unsigned size = effective_shard_size(kernel, policy);
-    return make_plan({topology, without_option, policy, targets,
-                      why_pods_unknown(topology, known.cpus(), kernel, size), size})
+    const unsigned size = effective_shard_size(machine.kernel, policy);
+    return make_plan({machine.topology, without_option, policy, targets,
+                      why_pods_unknown(machine.topology, known.cpus(), machine.kernel, size), size})
         .front();
 }
 
-std::optional<std::size_t> pools_of(const PlanLine& line, Scope scope) {
-    const Candidate* candidate = candidate_with(line, scope);
-    return candidate != nullptr ? std::optional(candidate->pools) : std::nullopt;
+Result<std::vector<Arm>> arms_to_sweep(const PlanLine& line, const KernelInfo& kernel, bool even_unknown) {
+    const auto now = line.target.scope.effective;
+    if (!now || (line.candidates.empty() && !even_unknown))
+        return fail(fmt::format("{}; name --arms", line.reason));
+    std::vector<Arm> arms{plain(*now)};
+    for (const Candidate& c : line.candidates)
+        if (&c != candidate_with(line, *now)) arms.push_back(plain(c.scope));
+    for (const Scope scope : kernel.scopes)
+        if (line.candidates.empty() && scope != *now) arms.push_back(plain(scope));
+    if (arms.size() < 2) return fail("all scopes make the same pools here; nothing to compare");
+    return arms;
 }
 
+// Why ARMS cannot be compared on LINE's target; "" if they can.
 std::string why_not(const PlanLine& line, const std::vector<Arm>& arms, const KernelInfo& kernel) {
     if (!line.target.untouchable.empty()) return line.target.untouchable;
     const bool parameter = line.target.kind == Kind::default_scope;
@@ -99,13 +99,14 @@ Status check_not_set(const Paths& paths, const std::string& target) {
     if (auto loaded = store.load(); !loaded) return loaded;
     const BaselineEntry* entry = store.find(target);
     if (entry == nullptr || is_back(WorkqueueFs(paths), *entry)) return {};
-    return fail(target + ": it may hold a setting that wq-tuned left; `wq-tunectl undo` prints the way back");
+    return fail("it may hold a setting that wq-tuned left; `wq-tunectl undo` prints the way back");
 }
 
-std::vector<Setting> scope_settings(const Paths& paths, const std::string& target,
-                                    const std::vector<Arm>& arms, const KernelInfo& kernel) {
-    const bool parameter = target == kDefaultTarget;
-    const std::string folder = paths.workqueues() + "/" + target;
+// The files of TARGET.
+std::vector<Setting> settings_of(const Paths& paths, const Workqueue& target, const std::vector<Arm>& arms,
+                                 const KernelInfo& kernel) {
+    const bool parameter = target.kind == Kind::default_scope;
+    const std::string folder = paths.workqueues() + "/" + target.name;
     Setting scope{parameter ? paths.parameters() + "/default_affinity_scope" : folder + "/affinity_scope",
                   {},
                   Form::word};
@@ -123,6 +124,27 @@ std::vector<Setting> scope_settings(const Paths& paths, const std::string& targe
                 scope.vias.emplace_back(name_of(each));
     std::vector<Setting> out{std::move(scope)};
     if (!strict.values.empty()) out.push_back(std::move(strict));
+    return out;
+}
+
+}  // namespace
+
+Result<ScopeArms> scope_arms(const Paths& paths, const ScopesOf& machine, Workqueue target,
+                             std::vector<Arm> arms, bool even_unknown) {
+    const std::string name = target.name;
+    if (auto free = check_not_set(paths, name); !free) return tl::unexpected(free.error().in(name));
+    const PlanLine line = plan_by_cpus(machine, std::move(target));
+    if (const auto why = why_not(line, arms, machine.kernel); !why.empty()) return fail(name + ": " + why);
+    if (arms.empty()) {
+        auto swept = arms_to_sweep(line, machine.kernel, even_unknown);
+        if (!swept) return tl::unexpected(swept.error().in(name));
+        arms = std::move(*swept);
+    }
+    ScopeArms out{{}, settings_of(paths, line.target, arms, machine.kernel)};
+    for (const Arm& arm : arms) {
+        const Candidate* made = candidate_with(line, arm.scope);
+        out.rows.push_back({arm.name(), made != nullptr ? std::optional(made->pools) : std::nullopt});
+    }
     return out;
 }
 

@@ -9,9 +9,11 @@
 
 #include "base/result.h"
 #include "ctl/lab/left.h"
+#include "ctl/lab/rounds.h"
 #include "machine/kernel_info.h"
 #include "machine/paths.h"
-#include "plan/plan.h"
+#include "machine/topology.h"
+#include "machine/workqueue.h"
 #include "targets/step.h"
 
 namespace wq::lab {
@@ -19,36 +21,6 @@ namespace wq::lab {
 // Parses "cache,smt,smt:strict": at least two arms, each once. If one is strict, the arms without ":strict"
 // are not strict; else no arm changes strictness. Errors: EINVAL.
 Result<std::vector<Arm>> parse_arms(std::string_view text);
-// Returns the scope in place, then one scope of each other partition, coarsest first. LINE: the target's
-// plan, with candidates. Errors: the target's pods are not known, or there is only one partition.
-Result<std::vector<Arm>> arms_to_sweep(const PlanLine& line);
-// The plan of TARGET by its CPUs alone. Ignores the policy, which is for the daemon.
-PlanLine plan_by_cpus(const Topology& topology, const KernelInfo& kernel, Workqueue target);
-// How many pools SCOPE makes; empty if the kernel's pods cannot be derived.
-std::optional<std::size_t> pools_of(const PlanLine& line, Scope scope);
-// Why ARMS cannot be compared on LINE's target; "" if they can.
-std::string why_not(const PlanLine& line, const std::vector<Arm>& arms, const KernelInfo& kernel);
-// Error: TARGET may hold a setting that wq-tuned left, which must not be taken for the kernel's.
-Status check_not_set(const Paths& paths, const std::string& target);
-
-// Switches between the arms of a comparison. The original state is saved to disk before the first change, so
-// that any process that finds it there can restore it.
-class Switcher {
-  public:
-    Switcher() = default;
-    Switcher(const Switcher&) = delete;
-    Switcher& operator=(const Switcher&) = delete;
-    virtual ~Switcher() = default;
-
-    // Saves the original state to disk. Call it once, before the other functions.
-    virtual Status begin() { return {}; }
-    // Switches to arm number ARM. Writes even if it is already in place, so that all runs start the same way.
-    // Errors: the change failed, or an external writer changed what the arms change.
-    virtual Status to(std::size_t arm) = 0;
-    // Checks for an external writer. Does not switch.
-    virtual Status check() { return {}; }
-};
-
 // A file that the arms write.
 struct Setting {
     std::string path;                 // absolute, without links
@@ -60,9 +32,21 @@ struct Setting {
     std::vector<std::string> vias = {};
 };
 
-// The files of TARGET, a workqueue or the module parameter. KERNEL must have the scopes of all ARMS.
-std::vector<Setting> scope_settings(const Paths& paths, const std::string& target,
-                                    const std::vector<Arm>& arms, const KernelInfo& kernel);
+struct ScopesOf {
+    const Topology& topology;
+    const KernelInfo& kernel;
+};
+// The scopes of one target, as arms.
+struct ScopeArms {
+    std::vector<Row> rows;
+    std::vector<Setting> settings;
+};
+// ARMS, as they are parsed, of TARGET. If empty: the scope in place, then one scope of each other partition,
+// coarsest first. The plan is by the CPUs alone, without the policy, which is for the daemon. Errors: TARGET
+// must not be written, or may hold a setting that wq-tuned left, which is not the kernel's; the kernel lacks
+// a scope; nothing to compare. EVEN_UNKNOWN: if the pods are not known, all scopes of the kernel.
+Result<ScopeArms> scope_arms(const Paths& paths, const ScopesOf& machine, Workqueue target,
+                             std::vector<Arm> arms, bool even_unknown = false);
 
 // Writes values to files of /sys or /proc. For Form::choice, the kernel may show a different text than was
 // written ("Y" for "1", "mq-deadline [none]"), so values are compared as they are read, and begin() finds out

@@ -8,12 +8,11 @@
 
 #include "base/result.h"
 #include "bpf/work_counters.h"
+#include "ctl/lab/arms.h"
 #include "ctl/lab/bench_result.h"
 #include "ctl/lab/devices.h"
 #include "ctl/lab/left.h"
 #include "ctl/lab/runner.h"
-#include "machine/kernel_info.h"
-#include "machine/topology.h"
 
 namespace wq::lab {
 
@@ -73,14 +72,9 @@ struct BenchTools {
     WorkCounters& counters;
 };
 
-struct BenchMachine {
-    const Topology& topology;
-    const KernelInfo& kernel;
-};
-
 // Makes the devices, compares all scopes that make different pools on MACHINE, and removes the devices in any
 // case. The caller is in_lab(). After an error, RESULT has the completed rounds.
-Status run_bench(const BenchTools& tools, const BenchMachine& machine, BenchResult& result);
+Status run_bench(const BenchTools& tools, const ScopesOf& machine, BenchResult& result);
 
 }  // namespace wq::lab
 

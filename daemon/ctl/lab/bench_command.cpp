@@ -30,7 +30,6 @@
 namespace wq::ctl {
 namespace {
 
-using lab::BenchMachine;
 using lab::BenchResult;
 using lab::BenchTools;
 
@@ -104,13 +103,13 @@ lab::Host host_of(const Paths& paths, const Topology& topology, const KernelInfo
     return host;
 }
 
-std::string machine_of(const Paths& paths, const BenchMachine& machine) {
+std::string machine_of(const Paths& paths, const lab::ScopesOf& machine) {
     return machine_html({machine.topology, machine.kernel, effective_shard_size(machine.kernel, {}),
                          read_isolation(paths), read_core_kinds(paths, machine.topology)});
 }
 
 // Writes the files first, because they remain if the terminal of stdout is gone.
-int show(const BenchOptions& options, const Paths& paths, const BenchMachine& machine,
+int show(const BenchOptions& options, const Paths& paths, const lab::ScopesOf& machine,
          const BenchResult& result) {
     int code = kOk;
     const auto write = [&](const std::string& path, const std::string& text) {
@@ -129,7 +128,7 @@ int show(const BenchOptions& options, const Paths& paths, const BenchMachine& ma
 }
 
 // Runs the benchmark and shows the result. The caller holds the lock.
-int run(const BenchOptions& options, const BenchTools& tools, const BenchMachine& machine) {
+int run(const BenchOptions& options, const BenchTools& tools, const lab::ScopesOf& machine) {
     BenchResult result;
     result.time = ::time(nullptr);
     result.version = version();

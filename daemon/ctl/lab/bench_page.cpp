@@ -55,7 +55,7 @@ std::vector<std::string> figures_of(const Row& row) {
     const Figures f = medians_of(row);
     add(f.kworkers, 0);
     add(f.items_per_s, 0);
-    add(f.mb_per_s, 1);
+    add(f.value, 1);
     for (const auto& ns : {std::optional(f.p50), std::optional(f.p90), std::optional(f.p99), f.cpu})
         add(ns ? std::optional(*ns / 1000) : ns, 1);
     return out;
@@ -71,7 +71,7 @@ ctl::Table table_of(std::vector<std::string> first) {
 void add_rows(ctl::Table& table, const std::vector<std::string>& first, const BenchResult& result) {
     for (const Row& row : result.rows) {
         std::vector<std::string> cells = first;
-        cells.push_back(printable(row.scope));
+        cells.push_back(printable(row.arm));
         for (std::string& text : figures_of(row)) cells.push_back(std::move(text));
         cells.push_back(compared_text(result, row));
         table.add(std::move(cells));
@@ -86,7 +86,7 @@ constexpr double kRow = 24;
 std::string runs_svg(const BenchResult& result) {
     double most = 0;
     for (const Row& row : result.rows)
-        for (const Figures& run : row.runs) most = std::max(most, run.mb_per_s);
+        for (const Figures& run : row.runs) most = std::max(most, run.value);
     const auto x = [&](double value) { return kLeft + (kWidth - kLeft - 12) * value / std::max(most, 1e-9); };
     std::string out =
         fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"MB/s of each run\">\n", kWidth,
@@ -95,14 +95,14 @@ std::string runs_svg(const BenchResult& result) {
     for (const Row& row : result.rows) {
         out +=
             fmt::format("<text x=\"4\" y=\"{:.1f}\">{}</text>\n<path class=\"grid\" d=\"M{} {:.1f}H{}\"/>\n",
-                        y + 4, escape(row.scope), kLeft, y, kWidth - 4);
+                        y + 4, escape(row.arm), kLeft, y, kWidth - 4);
         std::string dots;
-        for (const Figures& run : row.runs) dots += fmt::format("M{:.1f} {:.1f}h0", x(run.mb_per_s), y);
+        for (const Figures& run : row.runs) dots += fmt::format("M{:.1f} {:.1f}h0", x(run.value), y);
         if (!row.runs.empty())
             out += fmt::format(
                 "<path class=\"dots\" stroke-width=\"5\" d=\"{}\"/>\n<path class=\"median\" d=\"M{:.1f} "
                 "{:.1f}v16\"/>\n",
-                dots, x(medians_of(row).mb_per_s), y - 8);
+                dots, x(medians_of(row).value), y - 8);
         y += kRow;
     }
     for (const double value : {0.0, most / 2, most})
@@ -132,7 +132,7 @@ std::string scopes_html(const BenchResult& result) {
     for (const Row& row : result.rows) {
         const auto& effect = row.result.effect;
         const auto texts = figures_of(row);
-        rows += "<tr>" + ctl::cell("Scope", ctl::code(row.scope), "short");
+        rows += "<tr>" + ctl::cell("Scope", ctl::code(row.arm), "short");
         for (std::size_t i = 0; i < texts.size(); i++)
             rows += ctl::cell(kFigures.at(i), escape(texts[i]), "num");
         rows += ctl::cell("Effect", fmt::format("<span class=\"{}\">{}</span>", escape(row.result.verdict),
@@ -151,9 +151,9 @@ std::string pairs_html(const BenchResult& result) {
         const Row& row = result.rows[i];
         std::vector<double> percent;
         for (std::size_t run = 0; run < std::min(row.runs.size(), reference.runs.size()); run++)
-            percent.push_back(100 * (reference.runs[run].mb_per_s / row.runs[run].mb_per_s - 1));
+            percent.push_back(100 * (reference.runs[run].value / row.runs[run].value - 1));
         if (percent.empty() || !row.result.effect) continue;
-        const std::string title = fmt::format("{} against {}: cost of a byte", row.scope, reference.scope);
+        const std::string title = fmt::format("{} against {}: cost of a byte", row.arm, reference.arm);
         out += "<figure>" + ctl::effects_svg(percent, *row.result.effect, 0, title, title) + "</figure>\n";
     }
     if (out.empty()) return "";
@@ -188,10 +188,10 @@ std::string host_text(const Host& host) {
 }
 
 std::string finding(const BenchResult& result) {
-    const std::string reference = result.rows.empty() ? "" : printable(result.rows.front().scope);
+    const std::string reference = result.rows.empty() ? "" : printable(result.rows.front().arm);
     if (result.rounds == 0) return "Nothing was measured.";
     if (const Row* best = best_of(result))
-        return fmt::format("{} against {}, this kernel's scope: {}.", printable(best->scope), reference,
+        return fmt::format("{} against {}, this kernel's scope: {}.", printable(best->arm), reference,
                            effect_text(*best->result.effect));
     return fmt::format("No scope is known to be better than {}, this kernel's.", reference);
 }

@@ -21,7 +21,7 @@ constexpr std::size_t kMostRuns = 100'000;
 
 // The keys of an object, and the members that have their values. An empty optional is null.
 constexpr std::tuple kFigureKeys{std::pair{"items_per_s", &Figures::items_per_s},
-                                 std::pair{"mb_per_s", &Figures::mb_per_s},
+                                 std::pair{"mb_per_s", &Figures::value},
                                  std::pair{"p50_ns", &Figures::p50},
                                  std::pair{"p90_ns", &Figures::p90},
                                  std::pair{"p99_ns", &Figures::p99},
@@ -79,7 +79,7 @@ T read_keys(const json& object, const Keys& keys) {
 
 ordered_json row_json(const Row& row, bool is_reference) {
     ordered_json out{
-        {"scope", row.scope},
+        {"scope", row.arm},
         {"role", is_reference ? "reference" : "candidate"},
         {"pools", ctl::or_null(row.pools)},
         {"median", row.runs.empty() ? ordered_json(nullptr) : write_keys(medians_of(row), kFigureKeys)},
@@ -91,7 +91,7 @@ ordered_json row_json(const Row& row, bool is_reference) {
 
 Row row_of(const json& object) {
     Row row;
-    take(object.at("scope"), row.scope);
+    take(object.at("scope"), row.arm);
     take(object.at("pools"), row.pools);
     const json& runs = object.at("runs");
     for (std::size_t i = 0; i < std::min(runs.size(), kMostRuns); i++)
@@ -125,8 +125,8 @@ Figures medians_of(const Row& row) {
     Figures out;
     for_each_key(kFigureKeys, [&](const char*, auto member) {
         std::vector<double> values;
-        for (const Figures& run : row.runs)
-            if (const std::optional<double> value = run.*member) values.push_back(*value);
+        for (const std::optional<double> value : each(row.runs, member))
+            if (value) values.push_back(*value);
         if (!values.empty() && values.size() == row.runs.size())
             out.*member = summary_of(std::move(values)).median;
     });
@@ -150,7 +150,7 @@ ordered_json to_json(const BenchResult& result) {
     out["host"] = write_keys(result.host, kHostKeys);
     out["settings"] = write_keys(result.settings, kSettingsKeys);
     out["settings"]["block_bytes"] = kBlock;
-    out["best"] = word_or_null(best != nullptr ? best->scope : "");
+    out["best"] = word_or_null(best != nullptr ? best->arm : "");
     out["scopes"] = ordered_json::array();
     for (const Row& row : result.rows) out["scopes"].push_back(row_json(row, &row == result.rows.data()));
     return out;

@@ -15,24 +15,6 @@ namespace wq::lab {
 
 inline constexpr std::uint64_t kBlock = 32 * 1024;  // bytes of a write, which is one work item of dm-crypt
 
-// The results of one run of a scope, or the medians of several runs.
-struct Figures {
-    double mb_per_s = 0;  // 10^6 bytes
-    double p50 = 0;       // of a write, ns
-    double p90 = 0;
-    double p99 = 0;
-    double kworkers = 0;                  // count_kworkers() after the run
-    std::optional<double> items_per_s{};  // of the workqueue; empty if the kernel's counts cannot be read
-    std::optional<double> cpu{};          // CPU time per item, ns
-};
-
-struct Row {
-    std::string scope;
-    std::optional<std::size_t> pools;
-    std::vector<Figures> runs;
-    ArmResult result;  // not set in the first row; the effect is of the time per byte
-};
-
 // Identifies what was measured. Does not contain the name of the host, so that results can be published.
 struct Host {
     std::optional<std::string> cpu{};  // its model

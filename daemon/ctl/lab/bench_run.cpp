@@ -5,12 +5,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/clock.h"
-#include "ctl/complaints.h"
 #include "ctl/lab/arms.h"
 #include "ctl/lab/bench.h"
 #include "ctl/lab/guardian.h"
@@ -49,22 +47,9 @@ Result<LoadFigures> figures_in(const std::string& output, const LoadJob& job) {
     }
 }
 
-// The scopes to compare, the one in place first. If the pods are not known: all scopes of the kernel.
-Result<std::vector<Arm>> arms_of(const PlanLine& line, const KernelInfo& kernel) {
-    const auto now = line.target.scope.effective;
-    if (line.candidates.size() == 1)
-        return fail("all scopes make the same pools on this machine: there is nothing to compare");
-    if (!line.candidates.empty() || !now) return arms_to_sweep(line);
-    std::vector<Arm> arms{{*now, std::string(name_of(*now)), {}}};
-    for (const Scope scope : kernel.scopes)
-        if (scope != *now) arms.push_back({scope, std::string(name_of(scope)), {}});
-    if (arms.size() < 2) return fail("this kernel has one scope: there is nothing to compare");
-    return arms;
-}
-
 class BenchRun {
   public:
-    BenchRun(const BenchTools& tools, const BenchMachine& machine, BenchResult& result)
+    BenchRun(const BenchTools& tools, const ScopesOf& machine, BenchResult& result)
         : tools_(tools), lab_(tools.lab), machine_(machine), result_(result) {}
 
     Status go();
@@ -73,41 +58,27 @@ class BenchRun {
     Status make();
     Result<Workqueue> find_workqueue() const;
     Status choose_arms();
-    Status rounds();
-    Result<double> measure(std::size_t arm);
+    Status compare();
+    Result<Figures> measure();
     std::optional<WorkCounters::Traffic> count();
-    void keep_round();
-    void conclude(const Rounds& rounds);
 
     const BenchTools& tools_;
     const Lab& lab_;
-    const BenchMachine& machine_;
+    const ScopesOf& machine_;
     BenchResult& result_;
-    KernelValueFiles files_;
     CryptDevice device_;
     std::string workqueue_;
-    std::vector<std::string> scopes_;         // the arms
-    std::optional<FileSwitcher> switcher_;    // after choose_arms()
-    std::map<std::size_t, Figures> pending_;  // of the current round
+    std::vector<Setting> settings_;  // of the arms, result_.rows
 };
 
 Status BenchRun::go() {
-    return run_guarded({.command = "bench",
-                        .on_machine = lab_.paths.root.empty(),
-                        .processes = lab_.processes,
-                        .work =
-                            [&] {
-                                auto done = make();
-                                if (done) done = choose_arms();
-                                if (done) done = switcher_->begin();
-                                return done ? rounds() : done;
-                            },
-                        .restore =
-                            [&] {
-                                ctl::Complaints log(LOG_NOTICE);
-                                return lab_.put_back(log, false);
-                            },
-                        .left = "a device or its setting is left"});
+    return run_guarded(lab_, {"bench",
+                              [&] {
+                                  auto done = make();
+                                  if (done) done = choose_arms();
+                                  return done ? compare() : done;
+                              },
+                              "a device or its setting is left"});
 }
 
 // Saves the names to disk before it makes the devices.
@@ -137,15 +108,10 @@ Status BenchRun::choose_arms() {
     auto workqueue = find_workqueue();
     if (!workqueue) return tl::unexpected(workqueue.error());
     workqueue_ = workqueue->name;
-    if (auto free = check_not_set(lab_.paths, workqueue_); !free) return free;
-    const PlanLine line = plan_by_cpus(machine_.topology, machine_.kernel, std::move(*workqueue));
-    const auto arms = arms_of(line, machine_.kernel);
+    auto arms = scope_arms(lab_.paths, machine_, std::move(*workqueue), {}, true);
     if (!arms) return tl::unexpected(arms.error());
-    for (const Arm& arm : *arms) {
-        scopes_.push_back(arm.word);
-        result_.rows.push_back({arm.word, pools_of(line, arm.scope), {}, {}});
-    }
-    switcher_.emplace(files_, lab_.left(), scope_settings(lab_.paths, workqueue_, *arms, machine_.kernel));
+    result_.rows = std::move(arms->rows);
+    settings_ = std::move(arms->settings);
     return {};
 }
 
@@ -161,7 +127,7 @@ std::optional<WorkCounters::Traffic> BenchRun::count() {
     return found != traffic->end() ? std::optional(found->second) : std::nullopt;
 }
 
-Result<double> BenchRun::measure(std::size_t arm) {
+Result<Figures> BenchRun::measure() {
     const Settings& s = result_.settings;
     const auto before = count();
     const auto ran = tools_.load.run({.path = device_.path,
@@ -172,57 +138,38 @@ Result<double> BenchRun::measure(std::size_t arm) {
                                       .seconds = s.seconds});
     if (!ran) return tl::unexpected(ran.error());
     const auto after = count();
-    Figures figures{.mb_per_s = ran->mb_per_s,
-                    .p50 = ran->p50,
-                    .p90 = ran->p90,
-                    .p99 = ran->p99,
-                    .kworkers = static_cast<double>(count_kworkers(lab_.paths))};
+    Figures figures{ran->mb_per_s, static_cast<double>(count_kworkers(lab_.paths)), ran->p50, ran->p90,
+                    ran->p99};
     if (before && after && after->completed > before->completed) {
         const auto items = static_cast<double>(after->completed - before->completed);
         figures.items_per_s = items / ran->seconds;
         if (after->cpu_ns > before->cpu_ns)
             figures.cpu = static_cast<double>(after->cpu_ns - before->cpu_ns) / items;
     }
-    pending_[arm] = figures;
-    return figures.mb_per_s;
+    return figures;
 }
 
-void BenchRun::keep_round() {
-    for (const auto& [arm, figures] : pending_) result_.rows.at(arm).runs.push_back(figures);
-    pending_.clear();
-}
-
-void BenchRun::conclude(const Rounds& rounds) {
-    result_.rounds = rounds.count();
-    for (std::size_t arm = 1; arm < scopes_.size(); arm++) {
-        result_.rows.at(arm).result = rounds.result(arm);
-        if (rounds.count() == 0) result_.rows.at(arm).result.verdict = "";
-    }
-}
-
-Status BenchRun::rounds() {
+Status BenchRun::compare() {
     (void)count();  // loads the BPF programs now, not during a run
-    // The first run warms up caches and pools.
-    if (auto switched = switcher_->to(0); !switched) return switched;
-    if (const auto warm = measure(0); !warm) return tl::unexpected(warm.error());
-    pending_.clear();
     JudgeSettings settings;
     // The result names the best of all candidates, so alpha applies to all of them together, in each
     // direction.
-    settings.alpha /= static_cast<double>(scopes_.size() - 1);
+    settings.alpha /= static_cast<double>(result_.rows.size() - 1);
     settings.max_pairs = result_.settings.rounds;
-    Rounds rounds(scopes_.size(), settings, {"MB/s", true}, true);
+    Rounds rounds(result_.rows, settings, {"MB/s", true}, true);
+    KernelValueFiles files;
+    FileSwitcher switcher(files, lab_.left(), settings_);
     ctl::ProgressLine line;
-    auto done = run_rounds(rounds, {.switch_to = [&](std::size_t arm) { return switcher_->to(arm); },
-                                    .measure = [&](std::size_t arm) { return measure(arm); },
-                                    .conditions = [&] { return conditions_of(lab_.paths); },
-                                    .random = random_number,
-                                    .progress = [&] { line.show(rounds.progress(scopes_)); },
-                                    .counts = [&] { keep_round(); }});
+    // One run first warms up caches and pools.
+    auto done = run_rounds(rounds, switcher, 1,
+                           {.measure = [&](std::size_t) { return measure(); },
+                            .conditions = [&] { return conditions_of(lab_.paths); },
+                            .random = random_number,
+                            .progress = [&](const std::string& text) { line.show(text); }});
     line.end();
-    if (done) done = switcher_->check();
-    rounds.end(done ? "no more pairs" : "cut off");
-    conclude(rounds);
+    if (rounds.count() > 0) rounds.end(done ? "no more pairs" : "cut off");
+    result_.rounds = rounds.count();
+    result_.rows = rounds.rows();
     return done;
 }
 
@@ -274,7 +221,7 @@ Result<LoadFigures> FioLoad::run(const LoadJob& job) {
     return figures_in(ran->output, job);
 }
 
-Status run_bench(const BenchTools& tools, const BenchMachine& machine, BenchResult& result) {
+Status run_bench(const BenchTools& tools, const ScopesOf& machine, BenchResult& result) {
     auto done = BenchRun(tools, machine, result).go();
     if (!done) result.stopped = done.error().text;
     return done;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <syslog.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
@@ -13,7 +14,7 @@
 #include <csignal>
 #include <cstdint>
 
-#include "ctl/machine.h"
+#include "ctl/complaints.h"
 #include "service/bus.h"
 
 namespace wq::lab {
@@ -47,32 +48,21 @@ void kill_all(pid_t group) {
 }
 
 constexpr std::uint64_t kBusTimeout = 2'000'000;  // us
-constexpr unsigned kLooks = 100;
+constexpr unsigned kScopeLooks = 100;
 constexpr useconds_t kScopePause = 20'000;  // us, between two looks
-
-// Returns a negative errno if the message cannot be built, like sd-bus.
-int fill(sd_bus_message* message, const std::string& unit, const std::string& command, pid_t pid) {
-    const std::string description = "Puts back what wq-tunectl " + command + " has set";
-    int r = ::sd_bus_message_append(message, "ss", unit.c_str(), "fail");
-    if (r < 0) return r;
-    return ::sd_bus_message_append(message, "a(sv)a(sa(sv))", 3,  //
-                                   "Description", "s", description.c_str(), "CollectMode", "s",
-                                   "inactive-or-failed",  //
-                                   "PIDs", "au", 1, static_cast<std::uint32_t>(pid), 0);
-}
 
 Status ask_systemd(const std::string& unit, const std::string& command, pid_t pid) {
     const auto bus = open_system_bus();
     if (!bus) return tl::unexpected(bus.error());
-    sd_bus_message* made = nullptr;
-    int r = ::sd_bus_message_new_method_call(bus->get(), &made, "org.freedesktop.systemd1",
-                                             "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager",
-                                             "StartTransientUnit");
-    const MessagePtr message(made);
-    if (r >= 0) r = fill(message.get(), unit, command, pid);
-    if (r >= 0) r = ::sd_bus_call(bus->get(), message.get(), kBusTimeout, nullptr, nullptr);
-    if (r < 0) return fail_errno(unit, -r);
-    return {};
+    ::sd_bus_set_method_call_timeout(bus->get(), kBusTimeout);
+    const std::string description = "Puts back what wq-tunectl " + command + " has set";
+    const int r = ::sd_bus_call_method(bus->get(), "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
+                                       "org.freedesktop.systemd1.Manager", "StartTransientUnit", nullptr,
+                                       nullptr, "ssa(sv)a(sa(sv))", unit.c_str(), "fail", 3,  //
+                                       "Description", "s", description.c_str(), "CollectMode", "s",
+                                       "inactive-or-failed",  //
+                                       "PIDs", "au", 1, static_cast<std::uint32_t>(pid), 0);
+    return r < 0 ? Status(fail_errno(unit, -r)) : Status{};
 }
 
 // Lets systemd move PID, one of our processes, into its own scope unit (wq-tunectl-COMMAND-PID.scope), so
@@ -84,7 +74,7 @@ Status into_own_scope(pid_t pid, const std::string& command) {
     const std::string unit = fmt::format("wq-tunectl-{}-{}.scope", command, pid);
     if (auto asked = ask_systemd(unit, command, pid); !asked) return asked;
     // The reply only means that a job was queued; the process moves when the job runs.
-    for (unsigned i = 0; i < kLooks; i++) {
+    for (unsigned i = 0; i < kScopeLooks; i++) {
         const auto cgroup = read_file(fmt::format("/proc/{}/cgroup", pid));
         if (cgroup && cgroup->find(unit) != std::string::npos) return {};
         ::usleep(kScopePause);
@@ -130,17 +120,22 @@ Result<bool> Guardian::finish() {
     return WEXITSTATUS(status) == 0;
 }
 
-Status run_guarded(const Guarded& what) {
-    auto guardian = Guardian::start(what.restore);
+Status run_guarded(const Lab& lab, const Guarded& what) {
+    const auto restore = [&] {
+        ctl::Complaints log(LOG_NOTICE);
+        return lab.put_back(log, false);
+    };
+    auto guardian = Guardian::start(restore);
     if (!guardian) return tl::unexpected(guardian.error());
-    what.processes.guardian = &*guardian;
-    if (const auto moved = what.on_machine ? into_own_scope(guardian->pid(), what.command) : Status{}; !moved)
+    lab.processes.guardian = &*guardian;
+    if (const auto moved = lab.paths.root.empty() ? into_own_scope(guardian->pid(), what.command) : Status{};
+        !moved)
         ctl::complain("the guardian is in our cgroup; killing that cgroup also kills the guardian: " +
                       moved.error().text);
     auto done = what.work();
-    what.processes.guardian = nullptr;
+    lab.processes.guardian = nullptr;
     const auto finished = guardian->finish();
-    const bool back = finished ? *finished : what.restore();
+    const bool back = finished ? *finished : restore();
     return back || !done ? done : fail(what.left);
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/result.h"
-#include "ctl/lab/runner.h"
+#include "ctl/lab/left.h"
 
 namespace wq::lab {
 
@@ -41,16 +41,13 @@ class Guardian {
 
 // The work of `ab` or `bench`, from its first change of the machine to its last.
 struct Guarded {
-    std::string command;     // "ab" or "bench"
-    bool on_machine = true;  // false for a test's tree
-    Processes& processes;    // gets the guardian
+    std::string command;  // "ab" or "bench"
     std::function<Status()> work;
-    std::function<bool()> restore;  // returns whether nothing is left
-    std::string left;               // text of the error if something is left
+    std::string left;  // text of the error if something is left
 };
 
-// Does the work and then always restores: in the guardian, or in this process if the guardian was killed.
-// Error: that of the work; if the work succeeded, WHAT.left if something is left.
-Status run_guarded(const Guarded& what);
+// Does the work and then always puts back the machine of LAB: in the guardian, or in this process if the
+// guardian was killed. Error: that of the work; if the work succeeded, WHAT.left if something is left.
+Status run_guarded(const Lab& lab, const Guarded& what);
 
 }  // namespace wq::lab

@@ -124,7 +124,7 @@ rm -r /run/wq-tuned
 note "-- what ab left is put back before the tool goes, or its package stays"
 install now
 mkdir -p /run/wq-tuned
-jq -n '{version: 1, entries: [{arm: "on", undo: "[ -e /run/wq-tests/free ]", failed: false}]}' >/run/wq-tuned/lab.json
+jq -n '{version: 1, entries: [{kind: "arm", name: "on", undo: "[ -e /run/wq-tests/free ]", failed: false}]}' >/run/wq-tuned/lab.json
 rm -f /run/wq-tests/free
 dpkg --remove wq-tuned || fail "dpkg --remove: exit code $?"
 ! dpkg --remove wq-tunectl 2>/run/wq-tests/err || fail "it is gone"
