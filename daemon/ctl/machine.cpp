@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "bpf/bpf_dump.h"
 #include "ctl/json_values.h"
-#include "ctl/render/progress.h"
+#include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
 #include "machine/host_facts.h"
 #include "machine/hwloc_topology.h"

@@ -79,8 +79,11 @@ class Switching : public testing::Test {
         EXPECT_EQ(files_.content(), content) << where;
         EXPECT_THAT(on_disk(), IsEmpty()) << where;
     }
-    FileSwitcher switcher(std::vector<std::string> values) {
-        return {files_, store_, {{kPath, std::move(values)}}};
+    ArmSwitcher of(const Subject& subject) {
+        return {{files_, shell_, shell_, [this] { return signal_; }}, store_, subject};
+    }
+    ArmSwitcher switcher(std::vector<std::string> values) {
+        return of({"", {}, {{kPath, std::move(values)}}});
     }
 
     test::TempTree tree_;
@@ -262,7 +265,8 @@ TEST_F(FileSwitching, AFileThatWentOrIsAnotherOneNeedsNothing) {
 TEST_F(Switching, AFileOfLeftThatIsBrokenIsToldOfAndKept) {
     unsigned told = 0;
     for (const std::string text :
-         {"nonsense\n", "{}", R"({"version": 2, "entries": []})", R"({"version": 1, "entries": [{"kind": "x"}]})",
+         {"nonsense\n", "{}", R"({"version": 2, "entries": []})",
+          R"({"version": 1, "entries": [{"kind": "x"}]})",
           R"({"version": 1, "entries": [{"kind": "device", "name": "../x", "driver": false}]})"}) {
         tree_.add(File("lab.json", text));
         EXPECT_FALSE(put_back()) << text;
@@ -291,13 +295,11 @@ class ScopeSwitching : public Switching {
         files_.files[path("kcryptd", "affinity_strict")].inode = 1;
         return files_.files[path("kcryptd", "affinity_strict")].text;
     }
-    FileSwitcher scopes(const std::string& arms, const std::string& name = "kcryptd") {
+    ArmSwitcher scopes(const std::string& arms, const std::string& name = "kcryptd") {
         Workqueue target = name == kDefaultTarget ? test::default_target(machine_, Scope::cache)
                                                   : test::unbound(machine_, Scope::cache);
         target.name = name;
-        return {
-            files_, store_,
-            scope_arms({tree_.root()}, {machine_, test::kernel_612()}, target, *parse_arms(arms))->settings};
+        return of(*scope_arms({tree_.root()}, {machine_, test::kernel_612()}, target, *parse_arms(arms)));
     }
 };
 
@@ -305,21 +307,13 @@ TEST_F(ScopeSwitching, IsWrittenOnceForEachRunAndPutBack) {
     auto s = scopes("smt,cache");
     ASSERT_TRUE(s.begin());
     EXPECT_THAT(files_.writes, IsEmpty()) << "how a scope is shown is known";
+    content("kcryptd") = "default (smt)\n";  // an external writer wrote @default: still the baseline
     files_.before_write = [&] { EXPECT_EQ(on_disk().size(), 1U); };
     for (const unsigned arm : {0U, 0U, 1U}) ASSERT_TRUE(s.to(arm));
     EXPECT_THAT(files_.writes, ElementsAre("smt", "smt", "cache"));
     EXPECT_TRUE(put_back());
     EXPECT_EQ(content("kcryptd"), "default\n");
     EXPECT_THAT(on_disk(), IsEmpty());
-}
-
-TEST_F(ScopeSwitching, WhatFollowsTheParameterIsStillTheBaseline) {
-    auto s = scopes("smt,cache");
-    ASSERT_TRUE(s.begin());
-    content("kcryptd") = "default (smt)\n";  // an external writer wrote @default
-    EXPECT_TRUE(s.to(0));
-    EXPECT_TRUE(put_back());
-    EXPECT_EQ(content("kcryptd"), "default\n");
 }
 
 TEST_F(ScopeSwitching, TheParameterGoesThroughAScopeOfNoArm) {
@@ -342,10 +336,14 @@ TEST_F(ScopeSwitching, TheParameterGoesThroughAScopeOfNoArm) {
     EXPECT_EQ(std::ranges::adjacent_find(files_.writes), files_.writes.end()) << "a write that moves nothing";
 }
 
-TEST_F(ScopeSwitching, AKernelThatStoresAnotherWordEndsIt) {
+TEST_F(ScopeSwitching, ABusyKernelGetsThreeTriesAndOneThatStoresAnotherWordNone) {
     files_.shows = [](const std::string& v) { return (v == "numa" ? "smt" : v) + "\n"; };
     auto s = scopes("smt,numa");
     ASSERT_TRUE(s.begin());
+    files_.write_errors = {ENOMEM, ENOMEM, 0};
+    EXPECT_TRUE(s.to(0));
+    files_.write_errors = {ENOMEM, ENOMEM, ENOMEM};
+    EXPECT_FALSE(s.to(0));
     const auto to = s.to(1);
     ASSERT_FALSE(to);
     EXPECT_THAT(to.error().text, HasSubstr("shows 'smt' now"));
@@ -353,21 +351,13 @@ TEST_F(ScopeSwitching, AKernelThatStoresAnotherWordEndsIt) {
     EXPECT_EQ(content("kcryptd"), "default\n");
 }
 
-TEST_F(ScopeSwitching, ABusyKernelGetsThreeTries) {
-    auto s = scopes("smt,cache");
-    ASSERT_TRUE(s.begin());
-    files_.write_errors = {ENOMEM, ENOMEM, 0};
-    EXPECT_TRUE(s.to(0));
-    files_.write_errors = {ENOMEM, ENOMEM, ENOMEM};
-    EXPECT_FALSE(s.to(1));
-}
-
 TEST_F(ScopeSwitching, NothingIsWrittenWhereTheBaselineCannotBeSavedOrIsNotThereAnyMore) {
     auto s = scopes("smt,cache");
     ASSERT_TRUE(s.begin());
     content("kcryptd") = "system\n";
     EXPECT_FALSE(s.to(0));
-    store_ = LeftStore(tree_.path("nowhere/lab.json"));
+    tree_.add(File("no-folder"));
+    store_ = LeftStore(tree_.path("no-folder/lab.json"));
     EXPECT_FALSE(scopes("smt,cache").begin());
     EXPECT_THAT(files_.writes, IsEmpty());
 }
@@ -405,9 +395,7 @@ TEST_F(ScopeSwitching, StrictnessAndScopeAreForeignEachForItself) {
 
 class CommandSwitching : public Switching {
   protected:
-    CommandSwitcher commands(std::vector<CommandArm> arms) {
-        return {store_, std::move(arms), shell_, shell_, [this] { return signal_; }};
-    }
+    ArmSwitcher commands(std::vector<CommandArm> arms) { return of({"", {}, {}, std::move(arms)}); }
     const std::vector<CommandArm> kReferenceAndOne{{"reference", "", ""}, {"fast", "do", "undo"}};
 };
 
@@ -431,13 +419,11 @@ TEST_F(CommandSwitching, AnArmIsUndoneBeforeTheNextBegins) {
 
 TEST_F(CommandSwitching, TheUndoIsOnDiskBeforeTheCommandRuns) {
     std::vector<Left> seen;
-    CommandSwitcher s(
-        store_, kReferenceAndOne,
-        [&](const std::string&) {
-            seen = on_disk();
-            return Status{};
-        },
-        shell_, [] { return Status{}; });
+    const auto look = [&](const std::string&) {
+        seen = on_disk();
+        return Status{};
+    };
+    ArmSwitcher s({files_, look, shell_, [] { return Status{}; }}, store_, {"", {}, {}, kReferenceAndOne});
     ASSERT_TRUE(s.to(1));
     ASSERT_EQ(seen.size(), 1U);
     const auto left = std::get<LeftCommand>(seen.front());
@@ -564,9 +550,9 @@ TEST(ValueIn, IsWhatAWriteTakes) {
     EXPECT_EQ(value_in(Form::word, "smt"), "smt");
 }
 
-TEST(KernelValueFiles, WriteWithoutAnEndOfLine) {
+TEST(ValueFiles, WriteWithoutAnEndOfLine) {
     const test::TempTree tree{File("value", "a longer one\n")};
-    KernelValueFiles files;
+    ValueFiles files;
     ASSERT_TRUE(files.write(tree.path("value"), 0, "16"));
     EXPECT_EQ(files.read(tree.path("value"))->text, "16");
     ASSERT_TRUE(files.write(tree.path("value"), 0, ""));

@@ -43,13 +43,6 @@ TEST(RandomOrder, HasEachOrderAlike) {
     for (const auto& [order, count] : seen) EXPECT_NEAR(count, 1000, 150);
 }
 
-TEST(RandomOrder, DoesNotUseTheNumbersThatWouldFavourAnArm) {
-    std::vector<std::uint64_t> numbers{~0ULL, 1, 0};  // 2^64-1 would favour remainder 0 of 3
-    std::size_t used = 0;
-    EXPECT_THAT(random_order(3, [&] { return numbers.at(used++); }), ElementsAre(2, 0, 1));
-    EXPECT_EQ(used, 3U);
-}
-
 TEST(Rounds, AnArmWithAVerdictIsRunNoMore) {
     Rounds c(arms(3), pairs(16), kTime, false);
     const Random random = random_from(2);

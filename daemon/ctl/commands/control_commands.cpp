@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "ctl/machine.h"
-#include "ctl/render/progress.h"
+#include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
 #include "ctl/shell_word.h"
 #include "machine/workqueue_fs.h"

@@ -11,17 +11,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
-#include <memory>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "base/file.h"
 #include "base/text.h"
-#include "ctl/command.h"
-#include "ctl/complaints.h"
-#include "machine/workqueue_fs.h"
-#include "owned/baseline.h"
-#include "owned/restore.h"
 #include "state/described.h"
 #include "state/state_file.h"
 
@@ -29,12 +24,10 @@ namespace wq::lab {
 namespace {
 
 Result<std::string> without_links(const std::string& path) {
-    struct Free {
-        void operator()(char* text) const { std::free(text); }  // NOLINT(cppcoreguidelines-no-malloc)
-    };
-    const std::unique_ptr<char, Free> real(::realpath(path.c_str(), nullptr));
-    if (!real) return fail_errno(path, errno);
-    return std::string(real.get());
+    std::error_code code;
+    const auto real = std::filesystem::canonical(path, code);
+    if (code) return fail_errno(path, code.value());
+    return real.string();
 }
 
 std::string_view without_end_of_line(std::string_view content) {
@@ -70,7 +63,7 @@ ino_t stable_inode(int fd) {
 
 }  // namespace
 
-Result<Content> KernelValueFiles::read(const std::string& path) const {
+Result<Content> ValueFiles::read(const std::string& path) const {
     const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
     if (!fd) return fail_errno(path, errno);
     auto text = read_all(fd.get(), kMaxFile);
@@ -78,7 +71,7 @@ Result<Content> KernelValueFiles::read(const std::string& path) const {
     return Content{std::move(*text), stable_inode(fd.get())};
 }
 
-Status KernelValueFiles::write(const std::string& path, ino_t inode, const std::string& value) {
+Status ValueFiles::write(const std::string& path, ino_t inode, const std::string& value) {
     const Fd fd(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW));
     if (!fd) return fail_errno(path + ": opening for writing", errno);
     if (inode != 0 && stable_inode(fd.get()) != inode) return fail(path + ": is another file now", ENODEV);
@@ -306,17 +299,6 @@ struct PutBack {
     }
 };
 
-// Puts back the slots that a killed daemon left.
-bool put_slots_back(const Paths& paths, Log& log) {
-    BaselineStore store(paths.baseline());
-    if (const auto loaded = store.load(); !loaded) {
-        log.write({LOG_ERR, Event::none, loaded.error().text});
-        return false;
-    }
-    WorkqueueFs files(paths);
-    return restore_entries(files, store, log, true) == 0;
-}
-
 }  // namespace
 
 // The last first: the scope of a workqueue before its device, whose removal destroys the workqueue.
@@ -330,28 +312,6 @@ bool put_back(const LeftStore& store, const Hands& hands, Log& log, bool again) 
     bool back = true;
     for (const Left& left : *all) back = std::visit(PutBack{store, hands, log, again}, left) && back;
     return back;
-}
-
-bool Lab::put_back(Log& log, bool again) const {
-    KernelValueFiles files;
-    return lab::put_back(
-        left(), {files, devices, [&](const std::string& c) { return processes.shell(c, true); }}, log, again);
-}
-
-int in_lab(const Lab& lab, bool only_restore, const std::function<int()>& work) {
-    const auto lock = take_lock(lab.paths);
-    if (!lock)
-        return ctl::complain(
-            lock.error().code == EWOULDBLOCK
-                ? "wq-tuned is running, or another ab or bench: systemctl stop wq-tuned first"
-                : lock.error().text);
-    ctl::Complaints log(LOG_INFO);
-    const bool back = lab.put_back(log, only_restore);
-    const bool slots = put_slots_back(lab.paths, log);
-    if (only_restore) return back && slots ? ctl::kOk : ctl::kFailure;
-    if (back && slots) return work();
-    return ctl::complain(
-        "settings or devices of an earlier ab, bench or comparison could not be restored or removed");
 }
 
 }  // namespace wq::lab

@@ -36,31 +36,39 @@
 namespace wq::lab {
 
 std::vector<std::size_t> random_order(std::size_t count, const Random& random) {
-    // Rejects the highest numbers, which would make some remainders more probable.
-    const auto below = [&](std::uint64_t n) {
-        const std::uint64_t limit = std::numeric_limits<std::uint64_t>::max() / n * n;
-        for (;;)
-            if (const std::uint64_t value = random(); value < limit) return value % n;
+    struct Generator {
+        using result_type = std::uint64_t;
+        static constexpr result_type min() { return 0; }
+        static constexpr result_type max() { return std::numeric_limits<result_type>::max(); }
+        result_type operator()() const { return random(); }
+        const Random& random;
     };
     std::vector<std::size_t> order(count);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    for (std::size_t i = count; i > 1; i--) std::swap(order[i - 1], order[below(i)]);
+    std::shuffle(order.begin(), order.end(), Generator{random});
     return order;
 }
 
-void add_json(nlohmann::ordered_json& out, const ArmResult& result) {
+nlohmann::ordered_json row_json(const char* name, const Row& row, bool is_reference,
+                                const nlohmann::ordered_json& figures) {
+    nlohmann::ordered_json out{{name, row.arm},
+                               {"role", is_reference ? "reference" : "candidate"},
+                               {"pools", ctl::or_null(row.pools)}};
+    out.update(figures);
+    if (is_reference) return out;
+    const ArmResult& result = row.result;
     out["verdict"] = ctl::word_or_null(result.verdict);
     out["e_regressed"] = result.e_regressed;
     out["e_improved"] = result.e_improved;
     out["effect_percent"] = nullptr;
     if (result.effect) out["effect_percent"] = result.effect->percent;
     out["interval_percent"] = ctl::interval_or_null(result.effect.value_or(Effect{}));
+    return out;
 }
 
 Rounds::Rounds(std::vector<Row> rows, const JudgeSettings& settings, ComparedCounter counter, bool all_pairs)
     : rows_(std::move(rows)), settings_(settings), counter_(std::move(counter)), all_pairs_(all_pairs) {
     counter_.tolerance = settings.tolerance;
-    candidates_.assign(rows_.size() - 1, Candidate{Comparison({counter_})});
 }
 
 bool Rounds::is_over() const {
@@ -82,12 +90,15 @@ std::vector<std::size_t> Rounds::next(const Random& random) const {
 // Brings the result of ARM up to date, unless it has a verdict. REASON: it ends undecided; "" if it goes on.
 void Rounds::conclude(std::size_t arm, const std::string& reason) {
     ArmResult& out = rows_[arm].result;
-    const Candidate& candidate = candidates_[arm - 1];
     std::vector<double> differences;
-    for (const PairValues& pair : candidate.pairs) differences.push_back(log_ratio(counter_, pair));
+    Comparison comparison({counter_});
+    for (const PairValues& pair : pairs(arm)) {
+        differences.push_back(log_ratio(counter_, pair));
+        comparison.add({pair});
+    }
     if (!differences.empty()) out.effect = effect_of(std::move(differences));
     if (!out.verdict.empty()) return;
-    const Decision now = candidate.comparison.decide({settings_.alpha, 1, true});
+    const Decision now = comparison.decide({settings_.alpha, 1, true});
     const bool undecided = now.judgement == Judgement::undecided;
     if (!undecided || !reason.empty()) out.verdict = name_of(now.judgement);
     if (undecided) out.reason = reason;
@@ -100,11 +111,7 @@ void Rounds::add(const std::map<std::size_t, Figures>& runs) {
     count_++;
     for (const auto& [arm, run] : runs) {
         rows_.at(arm).runs.push_back(run);
-        if (arm == 0) continue;
-        Candidate& candidate = candidates_[arm - 1];
-        candidate.pairs.push_back({runs.at(0).value, run.value});
-        if (rows_[arm].result.verdict.empty()) candidate.comparison.add({candidate.pairs.back()});
-        conclude(arm, count_ >= settings_.max_pairs ? kMaxPairsReason : "");
+        if (arm != 0) conclude(arm, count_ >= settings_.max_pairs ? kMaxPairsReason : "");
     }
 }
 
@@ -112,8 +119,10 @@ void Rounds::end(const std::string& reason) {
     for (std::size_t arm = 1; arm < rows_.size(); arm++) conclude(arm, reason);
 }
 
-const std::vector<PairValues>& Rounds::pairs(std::size_t arm) const {
-    return candidates_.at(arm - 1).pairs;
+std::vector<PairValues> Rounds::pairs(std::size_t arm) const {
+    std::vector<PairValues> out;
+    for (const Figures& run : rows_.at(arm).runs) out.push_back({rows_[0].runs[out.size()].value, run.value});
+    return out;
 }
 
 std::string Rounds::progress() const {

@@ -41,15 +41,18 @@ class Switcher {
 // 0..COUNT-1 in random order; all orders have the same probability.
 std::vector<std::size_t> random_order(std::size_t count, const Random& random);
 
-// The figures of one run of an arm, or the medians of several.
+// The figures of one run of an arm.
 struct Figures {
-    double value = 0;     // what is compared: ns, a number of the command, MB/s
-    double kworkers = 0;  // count_kworkers() after the run
-    double p50 = 0;       // of a write of `bench`, ns
-    double p90 = 0;
-    double p99 = 0;
-    std::optional<double> items_per_s{};  // of its workqueue; empty if the kernel's counts cannot be read
-    std::optional<double> cpu{};          // CPU time per item, ns
+    double value = 0;                     // what is compared: ns, a number of the command, MB/s
+    std::optional<double> kworkers = {};  // count_kworkers() after the run
+    // Of `bench` alone; those of items are empty if the kernel's counts cannot be read.
+    std::optional<double> mb_per_s = {};
+    std::optional<double> p50 = {};  // time of a write, ns
+    std::optional<double> p90 = {};
+    std::optional<double> p99 = {};
+    std::optional<double> items_per_s = {};  // of its workqueue
+    std::optional<double> cpu = {};          // CPU time per item, ns
+    double seconds = 0;                      // of writing, also before the measurement
 };
 
 // How an arm compares with the reference.
@@ -61,15 +64,16 @@ struct ArmResult {
     double e_regressed = 1;
     double e_improved = 1;
 };
-// Adds the verdict, the e-values and the effect to OUT.
-void add_json(nlohmann::ordered_json& out, const ArmResult& result);
-
 struct Row {
     std::string arm;
     std::optional<std::size_t> pools;  // empty if the kernel's pods cannot be derived
     std::vector<Figures> runs{};       // of the rounds that count
     ArmResult result{};                // not set in the reference
 };
+
+// {NAME: the arm, "role", "pools"}, then FIGURES, then the result of a candidate.
+nlohmann::ordered_json row_json(const char* name, const Row& row, bool is_reference,
+                                const nlohmann::ordered_json& figures);
 
 // Compares several arms round by round; the first arm is the reference. A round runs each arm once and gives
 // one pair of the reference and each other arm. It uses no clock, file or command.
@@ -94,16 +98,12 @@ class Rounds {
     [[nodiscard]] const ComparedCounter& counter() const { return counter_; }
     [[nodiscard]] const JudgeSettings& settings() const { return settings_; }
     [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }  // with results; a verdict stays
-    // Of ARM, which is not the reference.
-    [[nodiscard]] const std::vector<PairValues>& pairs(std::size_t arm) const;
+    // Of ARM, which is not the reference: its n-th run and that of the reference were in one round.
+    [[nodiscard]] std::vector<PairValues> pairs(std::size_t arm) const;
     // The results so far in one line: "round 5 of 16; smt 1.2% worse, numa 3% better".
     [[nodiscard]] std::string progress() const;
 
   private:
-    struct Candidate {
-        Comparison comparison;
-        std::vector<PairValues> pairs = {};
-    };
     [[nodiscard]] bool is_over() const;
     void conclude(std::size_t arm, const std::string& reason);
 
@@ -113,7 +113,6 @@ class Rounds {
     bool all_pairs_;
     unsigned count_ = 0;
     std::map<std::string, unsigned> dropped_;
-    std::vector<Candidate> candidates_;  // index: arm - 1
 };
 
 // Statistics of a sample; all 0 if it is empty.
@@ -125,12 +124,14 @@ struct Summary {
     double max = 0;
 };
 Summary summary_of(std::vector<double> values);
-// The MEMBER of each run.
+// Of the MEMBER of all runs; empty if a run lacks it, or without runs.
 template <class T>
-std::vector<T> each(const std::vector<Figures>& runs, T Figures::*member) {
-    std::vector<T> out;
-    for (const Figures& run : runs) out.push_back(run.*member);
-    return out;
+std::optional<Summary> summary_of(const Row& row, T Figures::*member) {
+    std::vector<double> values;
+    for (const Figures& run : row.runs)
+        if (const std::optional<double> value = run.*member) values.push_back(*value);
+    if (values.empty() || values.size() < row.runs.size()) return std::nullopt;
+    return summary_of(std::move(values));
 }
 
 // Conditions that must not change within a round.
