@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -32,17 +31,15 @@ class MetricsFile {
 
   private:
     void write();
-    void shown(std::uint64_t hash, const Status& done);
     void removed(const Status& done);
     void say(const std::string& text);
 
     Paths paths_;
     Log& log_;
     RecordWriter& writer_;
-    std::string path_;                    // as in the policy
-    std::optional<std::uint64_t> shown_;  // hash of the file's content
-    std::optional<std::string> next_;     // text that is still to be written
-    bool writing_ = false;                // a text is being written
+    std::string path_;                 // as in the policy
+    std::optional<std::string> next_;  // text that is still to be written
+    bool writing_ = false;             // a text is being written
     std::string said_;
 };
 
