@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "service/publisher.h"
 
+#include <fmt/format.h>
 #include <syslog.h>
 #include <systemd/sd-daemon.h>
 
@@ -34,9 +35,9 @@ std::size_t essence_of(const Told& now) {
     const Engine& engine = now.parts.engine;
     Hash out;
     const auto mix_shown = [&out](const std::string& name, const Shown& shown) {
-        for (const std::string_view text :
-             {std::string_view(name), name_of(shown.state), std::string_view(shown.reason)})
-            out.mix(text);
+        out.mix(name);
+        out.mix(name_of(shown.state));
+        out.mix(shown.reason);
     };
     out.mix(now.state);
     out.mix(now.summary);
@@ -53,12 +54,12 @@ std::size_t essence_of(const Told& now) {
 
 // What may be late in status.json: counts, and what comparisons wait for.
 std::size_t counts_of(const Told& now) {
-    const auto& [engine, experiment] = std::tie(now.parts.engine, now.parts.experiment);
+    const Engine& engine = now.parts.engine;
+    const Experiment& experiment = now.parts.experiment;
     const ExperimentTotals totals = experiment.totals();
     Hash out;
-    for (const std::uint64_t n :
-         {totals.slots, totals.pairs, totals.pairs_dropped, totals.windows_lost, engine.writes()})
-        out.mix(std::to_string(n));
+    out.mix(fmt::format("{} {} {} {} {}", totals.slots, totals.pairs, totals.pairs_dropped,
+                        totals.windows_lost, engine.writes()));
     out.mix(experiment.why_no_slot());
     for (const auto& [name, target] : engine.targets())
         if (const auto view = experiment.view_of(name)) out.mix(view->waits);

@@ -143,6 +143,12 @@ void Service::take(Cause cause) {
 void Service::follow(Cause cause) {
     Experiment& experiment = parts_->experiment;
     const bool measured = is_measuring();
+    if (cause == Cause::slot) {
+        const std::uint64_t now = monotonic_us();
+        log_.write({LOG_DEBUG, Event::none,
+                    fmt::format("a slot's timer came {} us late",
+                                now - std::min(now, experiment.due().value_or(now)))});
+    }
     check_switches();
     if (cause != Cause::order && cause != Cause::slot) {
         if (std::exchange(events_lost_, false))

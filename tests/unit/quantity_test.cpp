@@ -120,5 +120,68 @@ TEST(ParseDate, TakesDaysOfTheCalendarOnly) {
         EXPECT_FALSE(parse_date(bad)) << bad;
 }
 
+TEST(NumberRange, HasTheNumbersThatItSays) {
+    struct Case {
+        const char* range;
+        Numbers inside, outside;  // each number on its own
+    };
+    const std::vector<Case> cases = {
+        {"12", {12}, {11, 13}},
+        {">=16", {16, 17, 4000000000}, {0, 15}},
+        {">8", {9}, {8}},
+        {"<8", {0, 7}, {8}},
+        {"<=8", {8}, {9}},
+        {"8-16", {8, 12, 16}, {7, 17}},
+        {">=8,<64", {8, 63}, {7, 64}},
+        {" >= 8 , < 64 ", {8, 63}, {7, 64}},
+        {"8 - 16", {8, 16}, {7, 17}},
+        {"3-3", {3}, {2, 4}},
+        {">8,<8", {}, {7, 8, 9}},
+    };
+    for (const Case& one : cases) {
+        const auto range = NumberRange::of_numbers(one.range);
+        ASSERT_TRUE(range) << one.range;
+        for (unsigned number : one.inside) EXPECT_TRUE(range->has({number})) << one.range << ": " << number;
+        for (unsigned number : one.outside) EXPECT_FALSE(range->has({number})) << one.range << ": " << number;
+    }
+}
+
+TEST(NumberRange, RefusesWhatIsNoRange) {
+    for (const char* text : {"", " ", "x", ">=", "=>8", ">=x", "8-", "-8", "16-8", "8-12-16", "1,", ",1",
+                             "8.5", "6.6", "99999999999", ">=8 <64", "12x", "+1"})
+        EXPECT_FALSE(NumberRange::of_numbers(text)) << text;
+    for (const char* text : {"", "6.", ".6", "6..6", "v6.6", ">=6.6-rc1", "7.0-6.6", "1.2.3.4.5"})
+        EXPECT_FALSE(NumberRange::of_versions(text)) << text;
+}
+
+TEST(NumberRange, AVersionIsComparedInAsManyNumbersAsAreWritten) {
+    struct Versions {
+        const char* range;
+        std::vector<const char*> inside, outside;
+    };
+    for (const auto& [range, inside, outside] :
+         {Versions{">=6.6", {"6.6.0", "6.12.57+deb13-amd64", "7.0-rc3"}, {"6.5.13", "5.19.0"}},
+          {"6.6-7.0", {"6.18.23", "7.0.5"}, {"7.1"}},
+          {"<6.12.82", {"6.12.9"}, {"6.12.82"}},
+          {"6.12", {"6.12", "6.12.57"}, {"6.13.0"}},
+          {"6.12.0", {"6.12"}, {"6.12.1"}},
+          {"<=7.0", {"7.0.5"}, {"7.1.0"}},
+          {">6.6", {"6.7.0"}, {"6.6.12"}}}) {
+        const NumberRange read = NumberRange::of_versions(range).value();
+        for (const char* release : inside)
+            EXPECT_TRUE(read.has(leading_numbers(release))) << range << release;
+        for (const char* release : outside)
+            EXPECT_FALSE(read.has(leading_numbers(release))) << range << release;
+    }
+}
+
+TEST(NumberRange, AReleaseBeginsWithItsNumbers) {
+    EXPECT_EQ(leading_numbers("6.8.0-45-generic"), (Numbers{6, 8, 0}));
+    EXPECT_EQ(leading_numbers("7.1."), (Numbers{7, 1}));
+    EXPECT_EQ(leading_numbers("7"), Numbers{7});
+    EXPECT_EQ(leading_numbers("next-20260101"), Numbers{});
+    EXPECT_EQ(leading_numbers(""), Numbers{});
+}
+
 }  // namespace
 }  // namespace wq

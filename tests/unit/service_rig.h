@@ -27,6 +27,21 @@ namespace wq::test {
 using OnChange = std::function<void(Udev::Change)>;
 using Events = std::function<void(sd_event*, OnChange)>;
 
+// For a Daemon: its SIGUSR1 is an event CHANGE of udev.
+inline Events usr1_is(Udev::Change change) {
+    return [change](sd_event* event, OnChange on_change) {
+        static std::function<void()> tell;
+        tell = [change, on_change = std::move(on_change)] { on_change(change); };
+        ::sd_event_add_signal(
+            event, nullptr, SIGUSR1,
+            [](sd_event_source* /*source*/, const signalfd_siginfo* /*info*/, void* /*self*/) {
+                tell();
+                return 0;
+            },
+            nullptr);
+    };
+}
+
 // Runs `wq-tuned --root TREE`; the destructor kills it. Signals that are sent before the daemon listens stay
 // pending.
 class Daemon {
