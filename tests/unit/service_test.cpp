@@ -140,7 +140,7 @@ TEST_F(ServiceTest, OfManyMistakesInAPolicyTheJournalHasSome) {
 // The kernel made its pods without it, also where the daemon was restarted since.
 TEST_F(ServiceTest, ACpuThatComesLaterIsNeverKnown) {
     tree_.remove("sys/devices/system");
-    tree_.add(cpu_tree({.cores = 4, .threads = 2, .offline = "7"}));
+    tree_.add(test::cpu_tree({.cores = 4, .threads = 2, .offline = "7"}));
     {
         Daemon daemon(tree_);
         ASSERT_TRUE(applied());
@@ -148,7 +148,7 @@ TEST_F(ServiceTest, ACpuThatComesLaterIsNeverKnown) {
     }
     tree_.remove("sys/devices/system/cpu");
     tree_.remove("sys/devices/system/node");
-    tree_.add(cpu_tree({.cores = 4, .threads = 2}));
+    tree_.add(test::cpu_tree({.cores = 4, .threads = 2}));
     const Daemon daemon(tree_);
     EXPECT_TRUE(logged("pods unknown: CPUs that were not usable when the daemon first started: 7"));
 }
