@@ -2,10 +2,12 @@
 // conf/org.wqtuned1.conf: the bus delivers to the daemon only what root sends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <systemd/sd-bus.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -94,6 +96,46 @@ TEST_F(BusPolicy, WhoIsRefusedIsToldToBeRoot) {
             return bus ? call_daemon(bus->get(), "Pin", {"kcryptd", "smt"}).error().text : bus.error().text;
         }),
         "only root may give orders: run it as root (sudo)");
+}
+
+// The child answers each order with what it got; "Compare" fails.
+TEST(BusOrders, ComeWithTheirArgumentsAndAreAnswered) {
+    const test::PrivateBus private_bus;
+    if (!private_bus.is_there() || ::geteuid() != 0) GTEST_SKIP() << "needs root and a dbus-daemon";
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::alarm(60);
+        Journal journal;
+        sd_event* event = nullptr;
+        ::sd_event_default(&event);
+        std::string got;
+        BusServer server(event, journal,
+                         [&](const auto& method, const auto& arguments) -> Result<std::string> {
+                             got += method;
+                             for (const std::string& argument : arguments) got += " " + argument;
+                             if (method == "Compare") return fail("not " + arguments.at(1));
+                             return method == "Revert" ? std::exchange(got, "") : got += ";";
+                         });
+        server.connect();
+        server.wait();
+        ::_exit(::sd_event_loop(event));
+    }
+    const auto bus = open_system_bus();
+    ASSERT_TRUE(bus) << bus.error().text;
+    const auto order = [&](const char* method, const std::vector<std::string>& arguments) {
+        const auto done = call_daemon(bus->get(), method, arguments);
+        return done ? *done : done.error().text;
+    };
+    for (int i = 0; i < 1000 && !order("Reload", {}).empty(); i++) ::usleep(10'000);
+    for (const char* method : {"Pause", "Resume"}) EXPECT_EQ(order(method, {}), "");
+    EXPECT_EQ(order("Pin", {"kcryptd", "smt"}), "");
+    EXPECT_EQ(order("Unpin", {"a b"}), "");
+    EXPECT_EQ(order("Compare", {"kcryptd", "cpu"}), "not cpu");
+    EXPECT_THAT(order("Pin", {"kcryptd"}), testing::HasSubstr("Invalid arguments"));
+    EXPECT_EQ(order("Revert", {""}),
+              "Reload;Pause;Resume;Pin kcryptd smt;Unpin a b;Compare kcryptd cpuRevert ");
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
 }
 
 }  // namespace
