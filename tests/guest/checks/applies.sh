@@ -1,10 +1,8 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A crypt device that is opened later gets its scope within a second of its uevent. When it is closed, no
 # entry is left. If the same name is opened again, it is another workqueue with its own entry. A stop restores
 # the baseline.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 scope=$(other_scope)
 apply_policy "$scope"
@@ -14,8 +12,7 @@ check_eq "writes before" 0 "$(daemon_field writes)"
 
 udevadm monitor --udev --subsystem-match=workqueue >/run/wq-tests/uevents &
 sleep 0.5
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 expect_scope "$wq" "$scope"
 wait_until 5 grep -q "add .*kcryptd-" /run/wq-tests/uevents || fail "no uevent was seen"
 kill %1

@@ -1,14 +1,11 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The Debian packages, in a guest without the project: install, upgrade while settings are in force, remove,
 # purge.
 # timeout: 400
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 scope=$(other_scope)
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 # now, next or old; see stage-package.sh. Like apt, deconfigures packages that are about to be replaced.
 install() { dpkg --auto-deconfigure --install /usr/lib/wq-tests/wq-tun*-"$1".deb 2>&1 || fail "dpkg --install, $1: exit code $?"; }
 remove() { dpkg --remove wq-tuned wq-tunectl; }
@@ -80,8 +77,7 @@ install next
 check_eq "running" inactive "$(systemctl is-active wq-tuned)"
 
 note "-- where policy-rc.d lets nothing be stopped, what runs keeps its programs"
-systemctl start wq-tuned
-expect_scope "$wq" "$scope"
+start_to "$wq" "$scope"
 printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
 chmod +x /usr/sbin/policy-rc.d
 if dpkg --remove wq-tuned 2>/run/wq-tests/err; then fail "removed"; fi

@@ -1,26 +1,21 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # In whatever way the daemon ends, the baseline is restored. If it is only restarted, the setting stays, with
 # its entry. The first baseline stays the baseline.
 # timeout: 460
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 scope=$(other_scope)
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 apply_policy "$scope"
 entry() { jq -c --arg n "$wq" '.entries[] | select(.name == $n) | [.scope, .strict]' /run/wq-tuned/baseline.json; }
 
 note "-- stop"
-systemctl start wq-tuned
-expect_scope "$wq" "$scope"
+start_to "$wq" "$scope"
 systemctl stop wq-tuned
 check_eq "after stop" default "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope")"
 
 note "-- restart and upgrade: no flap"
-systemctl start wq-tuned
-expect_scope "$wq" "$scope"
+start_to "$wq" "$scope"
 mark
 systemctl restart wq-tuned
 check_eq "scope after restart" "$scope" "$(scope_of "$wq")"
@@ -64,17 +59,13 @@ check_eq "entries" 0 "$(entries)"
 check_eq "the journal, by its fields" "$wq: back to 'default'" \
   "$(journalctl -o cat --since="$marked" MESSAGE_ID=2f8fec0c460140d0bcee5e705550124c WQ_NAME="$wq" SYSLOG_IDENTIFIER=wq-tuned PRIORITY=6)"
 libraries_back
-rm -r /run/systemd/system/wq-tuned.service.d
-systemctl daemon-reload
-systemctl reset-failed wq-tuned
-systemctl start wq-tuned
-expect_scope "$wq" "$scope"
+no_drop_in
+start_to "$wq" "$scope"
 
 note "-- a hang: the watchdog ends it"
 systemctl stop wq-tuned
 drop_in wq-tuned.service <<<$'[Service]\nWatchdogSec=3s\nTimeoutAbortSec=2s'
-systemctl start wq-tuned
-expect_scope "$wq" "$scope"
+start_to "$wq" "$scope"
 pid=$(systemctl show -P MainPID wq-tuned)
 sleep 4
 check_eq "not ended while healthy" "$pid" "$(systemctl show -P MainPID wq-tuned)"
@@ -82,36 +73,28 @@ mark
 systemctl kill --kill-whom=main --signal=STOP wq-tuned
 wait_until 20 restored || fail "not put back: $(since_mark)"
 systemctl stop wq-tuned
-rm -r /run/systemd/system/wq-tuned.service.d
-systemctl daemon-reload
+no_drop_in
 
 note "-- a restart refused by the start limit"
 systemctl reset-failed wq-tuned 2>/dev/null || true
 drop_in wq-tuned.service <<<$'[Unit]\nStartLimitIntervalSec=1h' # independent of the speed of this machine
-systemctl start wq-tuned
-expect_scope "$wq" "$scope"
+start_to "$wq" "$scope"
 for _ in 1 2 3 4 5 6 7; do systemctl restart wq-tuned 2>/dev/null || break; done
 systemctl is-failed --quiet wq-tuned || fail "seven restarts in a row were not refused"
 expect_scope "$wq" default
 check_eq "entries" 0 "$(entries)"
-rm -r /run/systemd/system/wq-tuned.service.d
-systemctl daemon-reload
-systemctl reset-failed wq-tuned 2>/dev/null || true
+no_drop_in
 
 note "-- a start that fails, in a restart"
-systemctl start wq-tuned
-expect_scope "$wq" "$scope"
+start_to "$wq" "$scope"
 drop_in wq-tuned.service <<<$'[Service]\nRestart=no\nExecStart=\nExecStart=/bin/false'
 systemctl restart wq-tuned 2>/dev/null && fail "/bin/false is no daemon"
 expect_scope "$wq" default
 check_eq "entries" 0 "$(entries)"
-rm -r /run/systemd/system/wq-tuned.service.d
-systemctl daemon-reload
-systemctl reset-failed wq-tuned 2>/dev/null || true
+no_drop_in
 
 note "-- on_exit = keep, and back"
-systemctl start wq-tuned
-expect_scope "$wq" "$scope"
+start_to "$wq" "$scope"
 sed -i '1i daemon.on_exit = "keep"' /etc/wq-tuned/wq-tuned.toml
 systemctl reload wq-tuned
 echo '[daemon' >>/etc/wq-tuned/wq-tuned.toml # broken, but not loaded

@@ -1,10 +1,8 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # @default is compared as a target. Work that is queued while it runs stays on its old pool, so the comparison
 # has no result, and reports that.
 # timeout: 400
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 parameter=/sys/module/workqueue/parameters/default_affinity_scope
 before=$(cat "$parameter")
