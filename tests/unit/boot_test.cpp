@@ -1,29 +1,47 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Which kernel command line options are advised, for each machine.
-#include "plan/boot_advice.h"
-
+// Which kernel command line options are advised, for each machine, and by `plan --boot` on a tree.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <cstdint>
+#include <ctime>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "ctl/options.h"
+#include "evidence/verdicts.h"
 #include "fake_machine.h"
+#include "machine/hwloc_topology.h"
+#include "machine/kernel_info.h"
+#include "plan/boot_advice.h"
 #include "plan/plan.h"
+#include "targets/keys.h"
+#include "temp_tree.h"
+#include "verdict_files.h"
 
 namespace wq {
 namespace {
 
+using nlohmann::json;
+using test::cpu_tree;
 using test::default_target;
 using test::fixed;
 using test::kernel_612;
 using test::kernel_72;
+using test::kernel_tree;
 using test::leave;
 using test::machine;
 using test::rule_for_all;
+using test::TempTree;
 using test::unbound;
+using test::workqueue;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
+
+// ---- boot advice
 
 struct Machine {
     Topology topology;
@@ -74,14 +92,10 @@ TEST_P(BootAdviceTable, AreAdvisedWhereNoScopeMakesThem) {
     Machine q{machine(row.shape), kernel_72(row.kernels)};
     if (row.asked > 0) q.size = row.asked;
     const BootAdvice found = advice(q);
-    if (*row.option == '\0')
-        EXPECT_THAT(options(found), IsEmpty());
-    else
-        EXPECT_THAT(options(found), ElementsAre(row.option));
-    if (*row.rule == '\0')
-        EXPECT_THAT(found.notes, IsEmpty());
-    else
-        EXPECT_THAT(found.notes, ElementsAre(HasSubstr(std::string("scope = \"") + row.rule + "\"")));
+    EXPECT_EQ(fmt::format("{}", fmt::join(options(found), " ")), row.option);
+    ASSERT_EQ(found.notes.size(), *row.rule == '\0' ? 0U : 1U);
+    for (const std::string& note : found.notes)
+        EXPECT_THAT(note, HasSubstr(fmt::format("scope = \"{}\"", row.rule)));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -123,17 +137,14 @@ TEST(BootAdviceShards, SayWhoAskedAndForWhom) {
     EXPECT_THAT(found.options[0].reason, HasSubstr("at boot, of 8 cores"));
 }
 
-TEST(BootAdviceShards, AreForThoseThatArePlanned) {
-    const Machine q{.topology = machine({.cores = 32}), .policy = rule_for_all(leave()), .size = 4};
+TEST(BootAdviceShards, AreForThoseThatArePlannedOrNamed) {
+    Machine q{.topology = machine({.cores = 32}), .policy = rule_for_all(leave()), .size = 4};
     EXPECT_THAT(options(advice(q)), IsEmpty());
-}
-
-TEST(BootAdviceShards, OfARuleThatNamesThem) {
-    Machine q{
-        .topology = machine({.cores = 8}), .policy = rule_for_all(fixed(Scope::cache_shard)), .size = 4};
-    EXPECT_THAT(options(advice(q)), ElementsAre("workqueue.cache_shard_size=4"));
     q.policy = rule_for_all(fixed(Scope::numa));
     EXPECT_THAT(options(advice(q)), IsEmpty());
+    q.policy = rule_for_all(fixed(Scope::cache_shard));
+    q.topology = machine({.cores = 8});
+    EXPECT_THAT(options(advice(q)), ElementsAre("workqueue.cache_shard_size=4"));
 }
 
 TEST(BootAdviceShards, AreNotToldWherePodsAreUnknown) {
@@ -144,21 +155,16 @@ TEST(BootAdviceShards, AreNotToldWherePodsAreUnknown) {
 }
 
 TEST(BootAdviceShards, CannotBeHadFromAKernelWithoutThem) {
-    const BootAdvice large = advice(
-        {.topology = machine({.cores = 12, .threads = 2}), .kernel = kernel_612(), .now = Scope::cache});
-    EXPECT_THAT(options(large), IsEmpty());
-    EXPECT_THAT(large.notes, ElementsAre(HasSubstr("on this kernel: it has no cache_shard")));
-    const BootAdvice small = advice(
-        {.topology = machine({.cores = 8, .threads = 2}), .kernel = kernel_612(), .now = Scope::cache});
-    EXPECT_THAT(small.notes, IsEmpty());
-}
-
-TEST(BootAdviceShards, NorAnythingFromOneWithoutScopes) {
-    KernelInfo old = kernel_612();
-    old.scopes.clear();
-    const BootAdvice found = advice({.topology = machine({.cores = 12}), .kernel = old, .size = 4});
-    EXPECT_THAT(options(found), IsEmpty());
-    EXPECT_THAT(found.notes, SizeIs(1));
+    Machine q{.topology = machine({.cores = 12, .threads = 2}), .kernel = kernel_612(), .now = Scope::cache};
+    EXPECT_THAT(options(advice(q)), IsEmpty());
+    EXPECT_THAT(advice(q).notes, ElementsAre(HasSubstr("on this kernel: it has no cache_shard")));
+    q.topology = machine({.cores = 8, .threads = 2});
+    EXPECT_THAT(advice(q).notes, IsEmpty());
+    q.topology = machine({.cores = 12});
+    q.kernel.scopes.clear();
+    q.size = 4;
+    EXPECT_THAT(options(advice(q)), IsEmpty());
+    EXPECT_THAT(advice(q).notes, SizeIs(1));
 }
 
 // ---- the default scope
@@ -177,14 +183,10 @@ Machine twelve(const Policy& policy) {
             .now = Scope::cache};
 }
 
-TEST(BootAdviceDefault, IsNotNeededWhereTheParameterIsWritten) {
-    const Machine q{.topology = machine({.cores = 32}), .policy = managed(), .now = Scope::cache};
-    EXPECT_THAT(options(advice(q)), IsEmpty());
-    EXPECT_THAT(advice(q).notes, IsEmpty());
-}
-
 TEST(BootAdviceDefault, IsNeededWhereItCannotBeWritten) {
     Machine q{.topology = machine({.cores = 32}), .policy = managed(), .now = Scope::cache};
+    EXPECT_THAT(options(advice(q)), IsEmpty());
+    EXPECT_THAT(advice(q).notes, IsEmpty());
     q.kernel.default_writable = false;
     EXPECT_THAT(options(advice(q)), ElementsAre("workqueue.default_affinity_scope=cache_shard"));
     q.now = Scope::cache_shard;
@@ -255,6 +257,99 @@ TEST(BootAdviceDefault, CanBeOnlyOne) {
                                      .now = Scope::cache});
     EXPECT_THAT(options(found), ElementsAre("workqueue.default_affinity_scope=smt"));
     EXPECT_THAT(found.notes, ElementsAre(HasSubstr("workqueue.default_affinity_scope=cache_shard")));
+}
+
+// ---- boot command
+
+class BootCommand : public testing::Test {
+  protected:
+    BootCommand() {
+        tree_.add(cpu_tree({.cores = 12, .threads = 2}));
+        tree_.write("etc/wq-tuned/wq-tuned.toml",
+                    "[[workqueue]]\nmatch = \"*\"\nscope = \"auto\"\n[default_scope]\nmanage = false\n");
+    }
+    [[nodiscard]] json ask() const {
+        ctl::Options options;
+        options.root = tree_.root();
+        options.json = options.boot = true;
+        testing::internal::CaptureStdout();
+        const int code = ctl::plan_boot(options);
+        const json answer = json::parse(testing::internal::GetCapturedStdout());
+        EXPECT_EQ(code, 0);
+        return answer;
+    }
+    // The advised options.
+    [[nodiscard]] std::vector<std::string> advised() const {
+        const json answer = ask();
+        std::vector<std::string> out;
+        for (const json& one : answer["boot"]) out.push_back(one["option"]);
+        return out;
+    }
+    void block_device(const std::string& name, const std::map<std::string, std::string>& files) {
+        for (const auto& [file, text] : files) tree_.write("sys/block/" + name + "/" + file, text + "\n");
+    }
+    void nvme_tcp_parameter(const std::string& unbound) {
+        tree_.write("sys/module/nvme_tcp/parameters/wq_unbound", unbound + "\n");
+    }
+    void open_workqueue(const std::string& name, bool per_cpu) {
+        tree_.write("sys/devices/virtual/workqueue/" + name + "/per_cpu", per_cpu ? "1\n" : "0\n");
+    }
+    void trial_ended(const std::string& reason, bool judged = true, const std::string& kernel = "",
+                     const std::string& topology = "", std::int64_t age = 60) {
+        VerdictStore store(tree_.path("var/lib/wq-tuned/verdicts.log"));
+        ASSERT_TRUE(store.load());
+        VerdictRecord record;
+        record.key.kernel = kernel.empty() ? kernel_key(probe_kernel(Paths{tree_.root()})) : kernel;
+        record.key.topology =
+            topology.empty() ? fingerprint(read_topology("live", tree_.root()).value()) : topology;
+        record.key.kind = class_of("writeback");
+        record.time = ::time(nullptr) - age;
+        record.target = "writeback";
+        record.reason = reason;
+        record.judged = judged;
+        ASSERT_TRUE(test::keep(store, record));
+    }
+
+    TempTree tree_{kernel_tree({workqueue("writeback", {.cpumask = "ffffff"})}, "cache", "8", "ffffff")};
+};
+
+TEST_F(BootCommand, KnowsFromTrialsWhatStaysOnOldPools) {
+    const auto advice = ElementsAre("workqueue.default_affinity_scope=cache_shard");
+    trial_ended(kStuckReason);
+    EXPECT_THAT(advised(), advice);
+    trial_ended("CPUs came or went", false);
+    EXPECT_THAT(advised(), advice) << "one that was cut off says nothing";
+    trial_ended("");
+    EXPECT_THAT(advised(), IsEmpty()) << "the latest counts";
+}
+
+TEST_F(BootCommand, GoesByNoTrialOfAnotherKernelOrTopologyAndByNoneThatIsOld) {
+    trial_ended(kStuckReason, true, "6.6.1");
+    trial_ended(kStuckReason, true, "", "another");
+    trial_ended(kStuckReason, true, "", "", std::int64_t{31} * 24 * 3600);
+    EXPECT_THAT(advised(), IsEmpty());
+}
+
+TEST_F(BootCommand, KnowsAMappingWithoutAUuidByItsWorkqueue) {
+    block_device("dm-0", {{"dm/uuid", "LVM-abc"}, {"dev", "254:0"}});
+    EXPECT_THAT(ask()["alternatives"], IsEmpty());
+    block_device("dm-10", {{"dm/name", "b"}, {"dev", "254:10"}});
+    block_device("dm-2", {{"dm/name", "a"}, {"dev", "254:1"}});
+    open_workqueue("kcryptd_io-254:1-7", true);
+    open_workqueue("kcryptd-254:10-3", true);
+    EXPECT_EQ(ask()["alternatives"][0]["devices"], json({"b"})) << "254:10 is not 254:1";
+}
+
+TEST_F(BootCommand, GoesByTheWorkqueueOfNvmeTcpNotByItsParameter) {
+    const auto offered = [&] { return !ask()["alternatives"].empty(); };
+    EXPECT_FALSE(offered());
+    nvme_tcp_parameter("Y");
+    EXPECT_FALSE(offered()) << "in effect";
+    open_workqueue("nvme_tcp_wq", true);
+    EXPECT_TRUE(offered()) << "written after the module was loaded";
+    nvme_tcp_parameter("N");
+    open_workqueue("nvme_tcp_wq", false);
+    EXPECT_FALSE(offered());
 }
 
 }  // namespace

@@ -18,8 +18,12 @@ using test::Dir;
 using test::File;
 using test::Link;
 using test::TempTree;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::SizeIs;
+
+// ---- replace file
 
 struct stat stat_of(const std::string& path) {
     struct stat st = {};
@@ -27,43 +31,17 @@ struct stat stat_of(const std::string& path) {
     return st;
 }
 
+// A rename, so that no reader sees half a file.
 TEST(ReplaceFile, MakesAFileThatOthersMayRead) {
-    const TempTree tree;
+    const TempTree tree{File("a.new", "half of a long fi")};  // a killed daemon left it
     ASSERT_TRUE(replace_file(tree.path("a"), "text\n"));
     EXPECT_EQ(tree.read("a"), "text\n");
     EXPECT_EQ(stat_of(tree.path("a")).st_mode & 07777, 0644U);
     EXPECT_FALSE(tree.exists("a.new"));
-}
-
-TEST(ReplaceFile, IsARenameSoThatNoReaderSeesHalfAFile) {
-    const TempTree tree{File("a", "old")};
     const ino_t before = stat_of(tree.path("a")).st_ino;
     ASSERT_TRUE(replace_file(tree.path("a"), std::string(1 << 20, 'x')));
     EXPECT_NE(stat_of(tree.path("a")).st_ino, before);
     EXPECT_EQ(tree.read("a").size(), std::size_t{1} << 20);
-}
-
-TEST(ReplaceFile, WritesOverWhatAKilledDaemonLeft) {
-    const TempTree tree{File("a", "old"), File("a.new", "half of a long fi")};
-    ASSERT_TRUE(replace_file(tree.path("a"), "new"));
-    EXPECT_EQ(tree.read("a"), "new");
-    EXPECT_FALSE(tree.exists("a.new"));
-}
-
-TEST(ReplaceFile, SaysWhichFileCouldNotBeMade) {
-    const TempTree tree;
-    const auto done = replace_file(tree.path("no/such/a"), "text");
-    ASSERT_FALSE(done);
-    EXPECT_EQ(done.error().code, ENOENT);
-    EXPECT_THAT(done.error().text, HasSubstr(tree.path("no/such/a")));
-}
-
-TEST(ReplaceFile, LeavesTheOldFileAndNoOtherAfterAnError) {
-    const TempTree tree{Dir("folder", {File("kept", "kept")})};
-    const auto done = replace_file(tree.path("folder"), "text");
-    ASSERT_FALSE(done);
-    EXPECT_EQ(tree.read("folder/kept"), "kept");
-    EXPECT_FALSE(tree.exists("folder.new"));
 }
 
 TEST(ReplaceFile, DoesNotFollowALinkThatSomebodyPlanted) {
@@ -94,15 +72,19 @@ TEST(PublishFile, NeitherFollowsNorKeepsWhatSomebodyPlanted) {
     EXPECT_TRUE(S_ISREG(stat_of(tree.path("b")).st_mode));
 }
 
-TEST(PublishFile, LeavesTheOldFileAndNoOtherAfterAnError) {
+TEST(WrittenFiles, AnErrorNamesThemAndLeavesTheOldOneAndNoOther) {
     const TempTree tree{Dir("folder", {File("kept", "kept")})};
-    EXPECT_FALSE(publish_file(tree.path("folder"), "text"));
-    EXPECT_EQ(tree.read("folder/kept"), "kept");
-    EXPECT_FALSE(tree.exists("folder.new"));
-    const auto done = publish_file(tree.path("no/such/a"), "text");
-    ASSERT_FALSE(done);
-    EXPECT_EQ(done.error().code, ENOENT);
-    EXPECT_THAT(done.error().text, HasSubstr(tree.path("no/such/a")));
+    for (const auto write : {+[](const std::string& path) { return replace_file(path, "text"); },
+                             +[](const std::string& path) { return publish_file(path, "text"); },
+                             +[](const std::string& path) { return write_output(path, "text"); }}) {
+        EXPECT_FALSE(write(tree.path("folder")));
+        EXPECT_EQ(tree.read("folder/kept"), "kept");
+        EXPECT_FALSE(tree.exists("folder.new"));
+        const auto done = write(tree.path("no/such/a"));
+        ASSERT_FALSE(done);
+        EXPECT_EQ(done.error().code, ENOENT);
+        EXPECT_THAT(done.error().text, HasSubstr(tree.path("no/such/a")));
+    }
 }
 
 // The files in TREE's folder "out".
@@ -158,10 +140,6 @@ TEST(WriteOutput, LeavesWhatIsNoFileAndWhatIsBesideIt) {
     ASSERT_TRUE(write_output(tree.path("out/b"), "text"));
     EXPECT_EQ(tree.read("victim"), "precious");
     EXPECT_TRUE(S_ISLNK(stat_of(tree.path("out/b.new")).st_mode));
-    const auto done = write_output(tree.path("no/such/a"), "text");
-    ASSERT_FALSE(done);
-    EXPECT_EQ(done.error().code, ENOENT);
-    EXPECT_THAT(done.error().text, HasSubstr(tree.path("no/such/a")));
 }
 
 // RLIMIT_FSIZE makes the write fail.
@@ -188,6 +166,50 @@ TEST(ReadFile, RefusesMoreThanItsLimit) {
     ASSERT_FALSE(over);
     EXPECT_EQ(over.error().code, EFBIG);
     EXPECT_THAT(over.error().text, HasSubstr(tree.path("a")));
+}
+
+// ---- read folder
+
+TEST(ReadFirstLine, KeepsSpacesAndEndsAtTheNewline) {
+    const TempTree tree{File("two", " a name \nmore\n"), File("one", "Y"), File("none", "\nmore\n")};
+    EXPECT_EQ(read_first_line(tree.path("two")), " a name ");
+    EXPECT_EQ(read_first_line(tree.path("one")), "Y");
+    EXPECT_EQ(read_first_line(tree.path("none")), "");
+}
+
+// /proc/stat of a machine with many CPUs or interrupts is larger than kMaxFile.
+TEST(ReadFirstLine, ReadsNoFurther) {
+    const std::string rest(kMaxFile + 1, 'x');
+    const TempTree tree{File("short", "cpu 1 2\n" + rest),
+                        File("long", std::string(kMaxFile, 'y') + "\n" + rest),
+                        File("longer", std::string(kMaxFile + 1, 'y') + "\n")};
+    EXPECT_EQ(read_first_line(tree.path("short")), "cpu 1 2");
+    EXPECT_EQ(read_first_line(tree.path("long")), std::string(kMaxFile, 'y'));
+    EXPECT_EQ(read_first_line(tree.path("longer")), "");
+}
+
+TEST(ReadFirstLine, IsEmptyWhereNothingCanBeRead) {
+    const TempTree tree{Dir("folder", {}), File("large", std::string(kMaxFile + 1, 'x'))};
+    for (const char* name : {"missing", "folder", "large"})
+        EXPECT_EQ(read_first_line(tree.path(name)), "") << name;
+}
+
+TEST(NamesIn, AreSortedAndIncludeHiddenOnes) {
+    const TempTree tree{File("b"), File("a"), Dir("c", {File("inside")}), File(".hidden")};
+    const auto names = names_in(tree.path(""));
+    ASSERT_TRUE(names) << names.error().text;
+    EXPECT_THAT(*names, ElementsAre(".hidden", "a", "b", "c"));
+}
+
+TEST(NamesIn, NameTheFolderThatCannotBeRead) {
+    const TempTree tree{File("file")};
+    for (const auto& [name, code] : {std::pair{"missing", ENOENT}, {"file", ENOTDIR}}) {
+        const auto names = names_in(tree.path(name));
+        ASSERT_FALSE(names) << name;
+        EXPECT_EQ(names.error().code, code);
+        EXPECT_THAT(names.error().text, HasSubstr(tree.path(name)));
+        EXPECT_THAT(names_or_none(tree.path(name)), IsEmpty());
+    }
 }
 
 }  // namespace
