@@ -18,7 +18,7 @@
 #include "base/version.h"
 #include "ctl/command.h"
 #include "ctl/help_text.h"
-#include "ctl/lab/ab_command.h"
+#include "ctl/lab/ab.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "policy/rule_warnings.h"

@@ -4,6 +4,7 @@
 #include <syslog.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <string>
 
 #include "base/journal.h"
@@ -30,19 +31,11 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : 2;
     }
-    bool kept_out = false;
-    const auto run = [&] {
-        wq::Service service(options);
-        auto done = service.run();
-        kept_out = service.was_kept_out();
-        return done;
-    };
-    const auto read_pods = [&] {
-        return wq::leave_pods(wq::pods_path(wq::Paths{options.root}), wq::read_kernel_pods());
-    };
-    const auto done = pods ? read_pods() : run();
+    const auto done = pods ? wq::leave_pods(wq::pods_path(wq::Paths{options.root}), wq::read_kernel_pods())
+                           : wq::Service(options).run();
     if (done) return 0;
     wq::Journal().write(
         {LOG_ERR, wq::Event::none, done.error().text, {{"ERRNO", std::to_string(done.error().code)}}});
-    return kept_out ? EX_TEMPFAIL : 1;  // see RestartPreventExitStatus= in the unit
+    // EWOULDBLOCK: another process has the lock. See RestartPreventExitStatus= in the unit.
+    return !pods && done.error().code == EWOULDBLOCK ? EX_TEMPFAIL : 1;
 }

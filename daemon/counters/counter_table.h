@@ -2,9 +2,12 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "bpf/work_counters.h"
+#include "machine/paths.h"
 
 namespace wq {
 
@@ -15,7 +18,7 @@ struct CounterKind {
     bool higher_is_better = false;  // default if the policy does not say
     double least_alarming = 0;      // if both windows are below this, a threefold cost is noise, not harm
     // The value of a window of SECONDS, from the counts of a workqueue's work (NaN: not known). nullptr: not
-    // from work; see machine_counter.h.
+    // from work, see read_machine_counter().
     double (*of_work)(const WorkCount&, double seconds) = nullptr;
     // Not read anywhere: the experiment computes it from the other targets of the slot. It can be a guard,
     // but it cannot be judged.
@@ -43,5 +46,32 @@ bool is_work_counter(std::string_view name);
 // pair need the same N, so ITEMS must come from before the pair: from the traffic or from the previous pair.
 inline constexpr unsigned kTimed = 2000;
 unsigned sampled_every(double items);
+
+// Counters of the machine, not of a workqueue:
+//   psi:cpu.some psi:io.some psi:io.full psi:memory.some psi:memory.full
+//                                          share of the time that tasks stalled (/proc/pressure)
+//   diskstats:DEV.rkB diskstats:DEV.wkB    kB/s read or written (/proc/diskstats); more is better
+//   file:/PATH                             the number in a file at the end of the window
+// psi and diskstats count from boot on: a window's value comes from one reading at each of its ends.
+
+// The row of the table for a NAME with a variable part: "diskstats:DEV.rkB" for "diskstats:sda.rkB",
+// "file:/PATH" for a path; "" for any other name.
+std::string machine_counter_pattern(std::string_view name);
+
+// The counter's current value: us of stall, kB of 1024 bytes, or the file's number. Errors name the file but
+// do not quote its content: not readable, not a regular file, no such device, not a single finite number of
+// at least 0.
+Result<double> read_machine_counter(const Paths& paths, const std::string& name);
+
+// Replaces a 0 in a file, or a throughput of 0. A 0 has no logarithm, and if its pair were dropped, drops
+// would depend on the arm. The unit of a file is not known, so there is no smallest step to use instead: if
+// only one window has this value, it counts as a third of the other one (log_ratio() in
+// evidence/comparison.h).
+inline constexpr double kZeroReading = 0x1p-100;
+
+// The value of a window of SECONDS from its two readings: a rate. The difference is at least one unit (1 us
+// of stall, 1 kB), because zero has no logarithm. For a file it is AFTER, at least kZeroReading. Error: the
+// counter went backwards, or the window has no length.
+Result<double> value_of_window(const std::string& name, double before, double after, double seconds);
 
 }  // namespace wq

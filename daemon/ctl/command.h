@@ -23,8 +23,8 @@ using CommandRun = std::function<int()>;
 // Adds the options to COMMAND. INVOCATION outlives the result and is complete when the result is called.
 using SetUp = std::function<CommandRun(CLI::App& command, const Invocation& invocation)>;
 
-// A command of wq-tunectl. --help and the completions come from this table; a test compares the manual with
-// it.
+// A command of wq-tunectl. --help and the completions come from this table; tests/manuals.sh compares the
+// manuals with it.
 struct Command {
     const char* group;  // in --help
     const char* name;

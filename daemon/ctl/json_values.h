@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "evidence/effect.h"
+#include "evidence/comparison.h"
 #include "machine/scope.h"
 
 namespace wq::ctl {

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "bpf/bpf_dump.h"
 #include "ctl/json_values.h"
-#include "ctl/render/progress.h"
+#include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
 #include "machine/host_facts.h"
 #include "machine/hwloc_topology.h"
@@ -23,7 +23,7 @@
 #include "machine/topology.h"
 #include "machine/udev.h"
 #include "machine/workqueue_fs.h"
-#include "owned/baseline.h"
+#include "owned/owned.h"
 #include "plan/pods.h"
 #include "policy/load_policy.h"
 #include "policy/rule_warnings.h"
@@ -79,16 +79,17 @@ void read_ownership(const Paths& paths, const Result<json>& status, Machine& mac
             if (name == kDefaultTarget && (external || !order.empty()))
                 machine.default_held = text_in(target, "reason");
         }
-    BaselineStore store(paths.baseline());
+    OwnedStore store(paths.owned());
     if (status || !store.load()) return;
     for (const Workqueue& target : machine.targets) {
-        const BaselineEntry* entry = store.find(target.name);
+        const Owned* entry = store.find(target.name);
         if (entry == nullptr || entry->inode != target.inode) continue;
         if (target.kind == Kind::default_scope && is_order(entry->holder))
             machine.default_held = held_by_order(*entry).reason;
         if (entry->external) continue;
-        const bool ours = entry->whose(target.scope.word) == Whose::ours;
-        take(target.name, std::string(name_of_order(entry->holder)), ours ? entry->scope : target.scope.word);
+        const bool ours = entry->main.whose(target.scope.word) == Whose::ours;
+        take(target.name, std::string(name_of_order(entry->holder)),
+             ours ? entry->main.baseline : target.scope.word);
     }
 }
 

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 #include "policy/quantity.h"
@@ -59,6 +61,18 @@ CLI::Option* add_setting(CLI::App& command, const char* name, const char* text,
         out = *value;
     };
     return command.add_option_function<std::string>(name, take, text)->type_name("N");
+}
+
+// Relates pairs of options of COMMAND by HOW: CLI::Option::needs or excludes.
+inline void relate(CLI::App& command, CLI::Option* (CLI::Option::*how)(CLI::Option*),
+                   std::initializer_list<std::pair<const char*, const char*>> pairs) {
+    for (const auto& [name, other] : pairs) (command.get_option(name)->*how)(command.get_option(other));
+}
+// Throws a ValidationError if COMMAND was given other options beside NAME.
+inline void only_option(const CLI::App& command, const std::string& name) {
+    for (const CLI::Option* other : command.get_options())
+        if (other->count() > 0 && other->get_name() != name)
+            throw CLI::ValidationError(name, "it cannot be used with " + other->get_name());
 }
 
 }  // namespace wq::ctl

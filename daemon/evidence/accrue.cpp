@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace wq {
@@ -102,9 +103,9 @@ Decision decision_of(const LedgerEntry& entry, double alpha, unsigned candidates
 }
 
 double watch_log(const LedgerEntry& entry) {
-    double most = 0;
+    double most = -std::numeric_limits<double>::infinity();
     for (const EDetector::State& state : entry.watch) most = std::max(most, EDetector(state).log());
-    return most;
+    return entry.watch.empty() ? 0 : most;
 }
 
 Accrual accrue(LedgerEntry& entry, const PairEvidence& pair, const AccrualRule& rule) {

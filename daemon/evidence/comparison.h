@@ -11,9 +11,31 @@
 #include <vector>
 
 #include "evidence/e_process.h"
-#include "evidence/effect.h"
 
 namespace wq {
+
+// The change of a cost in percent; positive is worse. Only descriptive: the comparison stopped because of
+// the same data, so the effect of an early verdict is overestimated.
+struct Effect {
+    struct Interval {
+        double low = 0;
+        double high = 0;
+    };
+    double percent = 0;  // the median
+    std::optional<Interval>
+        interval;  // 95%, from the Walsh averages; empty for fewer than kLeastForInterval differences
+};
+
+// With fewer differences, no pair of Walsh averages encloses the median of symmetric differences with 95%
+// probability.
+inline constexpr std::size_t kLeastForInterval = 6;
+
+// DIFFERENCES: ln(candidate) - ln(reference) of the pairs. If empty, there is no effect.
+Effect effect_of(std::vector<double> differences);
+
+// For people: "31% better (24 to 37)", "2% worse (1% better to 5% worse)" or "no difference", with two
+// significant digits. Whether higher or lower values of the counter are better: a lower cost is better.
+std::string effect_text(const Effect& effect);
 
 // The arms of a comparison: the reference is in force, the candidate is tried against it.
 enum class Side { reference, candidate };
@@ -34,7 +56,7 @@ struct PairValues {
 };
 
 // ln(candidate) - ln(reference) of the cost. Positive is worse, also for counters with `higher_is_better`. If
-// one of the values is kZeroReading (counters/machine_counter.h), it is ln 3 or -ln 3.
+// one of the values is kZeroReading (counters/counter_table.h), it is ln 3 or -ln 3.
 double log_ratio(const ComparedCounter& counter, const PairValues& values);
 
 enum class Judgement { improved, regressed, undecided };

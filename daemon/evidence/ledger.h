@@ -15,7 +15,6 @@
 #include "evidence/comparison.h"
 #include "evidence/e_process.h"
 #include "state/described.h"
-#include "state/record_writer.h"
 #include "state/state_file.h"
 
 namespace wq {

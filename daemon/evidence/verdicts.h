@@ -13,7 +13,6 @@
 #include "evidence/comparison.h"
 #include "evidence/ledger.h"
 #include "policy/policy.h"
-#include "state/record_writer.h"
 #include "state/state_file.h"
 
 namespace wq {

@@ -10,7 +10,7 @@
 #include "evidence/verdicts.h"
 #include "experiment/scheduler.h"
 #include "experiment/target_pair.h"
-#include "state/record_writer.h"
+#include "state/state_file.h"
 #include "targets/engine.h"
 
 namespace wq {

@@ -18,7 +18,6 @@
 
 #include "base/clock.h"
 #include "counters/counter_table.h"
-#include "counters/machine_counter.h"
 #include "evidence/accrue.h"
 
 namespace wq {

@@ -44,6 +44,14 @@ void take_counts(const Topology& topology, HostFacts& facts) {
     facts.smt = std::ranges::any_of(topology.cores, [](const CpuSet& core) { return core.count() > 1; });
 }
 
+FleetMachine fleet_machine(HostFacts facts, const Topology& topology) {
+    take_counts(topology, facts);
+    FleetMachine out{facts.arch, facts.cpu_vendor, "", {}, facts.cores, facts.llc_cores};
+    if (!facts.cpu_models.empty()) out.model = facts.cpu_models.front();
+    if (!topology.packages.empty()) out.packages = topology.packages.size();
+    return out;
+}
+
 double canary_position(const std::string& machine_id, const std::string& name) {
     const std::string text = machine_id + "/" + name;
     return std::ldexp(static_cast<double>(hash_of(text)), -64);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <compare>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -40,6 +42,19 @@ struct HostFacts {
 
 // Sets the facts that follow from TOPOLOGY.
 void take_counts(const Topology& topology, HostFacts& facts);
+
+// The kind of a machine, as far as a policy's conditions can name it. Empty fields are not known.
+struct FleetMachine {
+    std::string arch;    // as in uname -m
+    std::string vendor;  // of the CPU
+    std::string model;   // of the CPU
+    std::optional<std::uint64_t> packages;
+    std::optional<std::uint64_t> cores;      // online
+    std::optional<std::uint64_t> llc_cores;  // of the largest LLC
+    friend auto operator<=>(const FleetMachine&, const FleetMachine&) = default;
+};
+// The kind of the host with FACTS, whose current CPUs are those of TOPOLOGY.
+FleetMachine fleet_machine(HostFacts facts, const Topology& topology);
 
 // Position of a host, in 0..1, for the host table NAME: XXH64, seed 0, of "MACHINE_ID/NAME", divided by
 // 2^64.

@@ -57,11 +57,9 @@ struct Paths {
     [[nodiscard]] std::string disabled() const { return root + "/etc/wq-tuned/disabled"; }
     [[nodiscard]] std::string run() const { return root + "/run/wq-tuned"; }
     [[nodiscard]] std::string first_cpus() const { return run() + "/first-cpus"; }  // machine/cpu_files.h
-    [[nodiscard]] std::string baseline() const { return run() + "/baseline.json"; }
+    [[nodiscard]] std::string owned() const { return run() + "/owned.json"; }       // owned/owned.h
     // What the daemon knows, for everybody; see service/status.h.
     [[nodiscard]] std::string status() const { return run() + "/status.json"; }
-    // The masks that we wrote, and their baselines; see owned/mask_store.h.
-    [[nodiscard]] std::string masks() const { return run() + "/masks.json"; }
     // The coins of the slot in progress, see experiment/slot.h.
     [[nodiscard]] std::string slot() const { return run() + "/slot.json"; }
     // What the ledger's file does not have yet.

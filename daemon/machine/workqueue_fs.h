@@ -28,51 +28,43 @@ struct MaskFile {
     CpuSet isolated = {};     // for kDefaultMask: CPUs that the kernel itself removes from `cpumask`
 };
 
-// The mask files. Compare masks as sets of CPUs, not as text, because the kernel's zero padding varies.
+// The files of workqueues and of the module parameter that can be written. NAME is a workqueue's name, or
+// kDefaultTarget (a scope alone), or kDefaultMask (a mask alone). A call with an INODE fails with ENODEV if
+// the target no longer has it; all fail with ENOENT if the target does not exist. A write is one write(2).
 //
-// kernel/workqueue.c: wq_cpumask_store() keeps only the possible CPUs of the written mask. It also accepts an
-// empty mask, which then means the mask of all unbound workqueues. workqueue_set_unbound_cpumask() rejects an
-// empty mask (EINVAL) and does not remove isolated CPUs. Since 6.8, workqueue_unbound_exclude_cpumask()
-// removes them from `cpumask` whenever a cpuset partition changes, while `cpumask_requested` keeps the
-// written mask. If that file exists, it gives MaskFile::cpus.
-class MaskFiles {
+// Masks, kernel/workqueue.c: wq_cpumask_store() keeps only the possible CPUs of the written mask. It also
+// accepts an empty mask, which then means the mask of all unbound workqueues.
+// workqueue_set_unbound_cpumask() rejects an empty mask (EINVAL) and does not remove isolated CPUs.
+// Since 6.8, workqueue_unbound_exclude_cpumask() removes them from `cpumask` whenever a cpuset partition
+// changes, while `cpumask_requested` keeps the written mask. If that file exists, it gives MaskFile::cpus.
+class WorkqueueFiles {
   public:
-    virtual ~MaskFiles() = default;
-    // Like WorkqueueFs::names().
+    virtual ~WorkqueueFiles() = default;
+    // Names of all workqueues, sorted. kDefaultTarget comes first if the kernel has that parameter.
     [[nodiscard]] virtual Result<std::vector<std::string>> names() const = 0;
-    // Errors: ENOENT and ENODEV if the workqueue does not exist, EINVAL if the file is not a mask.
+    [[nodiscard]] virtual Result<ScopeFile> read_scope(const std::string& name, ino_t inode) const = 0;
+    [[nodiscard]] virtual Result<bool> read_strict(const std::string& name, ino_t inode) const = 0;
+    // Error EINVAL: the file is not a mask.
     [[nodiscard]] virtual Result<MaskFile> read_mask(const std::string& name) const = 0;
-    // One write(2) of TEXT, hex words as in the kernel's mask files. Fails with ENODEV if NAME no longer has
-    // INODE.
+    // WORD is a scope's name or "default".
+    [[nodiscard]] virtual Status write_scope(const std::string& name, ino_t inode,
+                                             const std::string& word) = 0;
+    [[nodiscard]] virtual Status write_strict(const std::string& name, ino_t inode, bool strict) = 0;
+    // TEXT: hex words as in the kernel's mask files.
     [[nodiscard]] virtual Status write_mask(const std::string& name, ino_t inode,
                                             const std::string& text) = 0;
 };
 
-// The two files that set a target's scope (for masks see owned/mask_writer.h). NAME is a workqueue's name or
-// kDefaultTarget, which has no strict file. Every call fails with ENODEV if the target no longer has INODE,
-// and with ENOENT if the target does not exist.
-class ScopeFiles {
-  public:
-    virtual ~ScopeFiles() = default;
-    [[nodiscard]] virtual Result<ScopeFile> read_scope(const std::string& name, ino_t inode) const = 0;
-    [[nodiscard]] virtual Result<bool> read_strict(const std::string& name, ino_t inode) const = 0;
-    // One write(2). WORD is a scope's name or "default".
-    [[nodiscard]] virtual Status write_scope(const std::string& name, ino_t inode,
-                                             const std::string& word) = 0;
-    [[nodiscard]] virtual Status write_strict(const std::string& name, ino_t inode, bool strict) = 0;
-};
-
 // /sys/devices/virtual/workqueue and the module parameter. This is the only code that writes scope files and
-// masks. Only owned/scope_writer.h and owned/mask_writer.h call its write functions.
+// masks. Only owned/writer.h calls its write functions.
 //
 // A workqueue can disappear between any two calls; a call then fails with ENOENT or ENODEV. A write goes
 // through the opened directory whose inode was checked. So if a new workqueue reuses the name (dm-crypt does
 // this), it is never written with data read from the old one.
-class WorkqueueFs : public ScopeFiles, public MaskFiles {
+class WorkqueueFs : public WorkqueueFiles {
   public:
     explicit WorkqueueFs(Paths paths) : paths_(std::move(paths)) {}
 
-    // Names of all workqueues in sysfs, sorted. kDefaultTarget comes first if the kernel has that parameter.
     // A missing workqueue folder is not an error: the list is empty.
     [[nodiscard]] Result<std::vector<std::string>> names() const override;
 

@@ -4,7 +4,6 @@
 // no error, the second reads the matching host tables again and applies them on top of the rest.
 #include "policy/load_policy.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,7 +16,6 @@
 #include <cstdint>
 #include <list>
 #include <map>
-#include <memory>
 #include <string_view>
 #include <tuple>
 
@@ -61,31 +59,19 @@ std::string main_file(const std::string& root) {
 }
 
 bool is_drop_in(std::string_view name) {
-    constexpr std::string_view suffix = ".toml";
-    return name.size() > suffix.size() && name.front() != '.' && name.ends_with(suffix);
-}
-
-struct CloseDir {
-    void operator()(DIR* dir) const { ::closedir(dir); }
-};
-
-bool everyone_may_write(DIR* dir) {
-    struct stat st {};
-    return ::fstat(::dirfd(dir), &st) != 0 || (st.st_mode & S_IWOTH) != 0;
+    return !name.starts_with('.') && name.ends_with(".toml");
 }
 
 // Adds the drop-ins of FOLDER to PATHS by name, unless PATHS has the name already. Returns false if the
 // folder exists and cannot be read, or everybody may write to it.
 bool list_drop_ins(const std::string& folder, std::map<std::string, std::string>& paths) {
-    const std::unique_ptr<DIR, CloseDir> dir(::opendir(folder.c_str()));
-    if (!dir) return !is_there(folder);
-    if (everyone_may_write(dir.get())) return false;
-    for (;;) {
-        errno = 0;
-        const dirent* entry = ::readdir(dir.get());
-        if (entry == nullptr) return errno == 0;
-        if (is_drop_in(entry->d_name)) paths.emplace(entry->d_name, folder + "/" + entry->d_name);
-    }
+    struct stat st {};
+    if (::stat(folder.c_str(), &st) != 0) return !is_there(folder);
+    const auto names = names_in(folder);
+    if (!names || (st.st_mode & S_IWOTH) != 0) return false;
+    for (const std::string& name : *names)
+        if (is_drop_in(name)) paths.emplace(name, folder + "/" + name);
+    return true;
 }
 
 // ---- one file

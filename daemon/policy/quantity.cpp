@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
+#include <compare>
 #include <optional>
 #include <utility>
 
@@ -46,18 +46,12 @@ tl::unexpected<Error> too_long() {
     return fail(fmt::format("must be at most {}", text_of(kMaxDuration)));
 }
 
-const Unit* unit_named(std::string_view name) {
-    for (const Unit& unit : kUnits)
-        if (unit.name == name) return &unit;
-    return nullptr;
-}
-
 // Parses a number and its unit at the start of TEXT and removes them from TEXT.
 Result<milliseconds> take_part(std::string_view& text) {
     const std::string_view digits = take(text, "0123456789");
     take(text, " ");
-    const Unit* unit = unit_named(take(text, "abcdefghijklmnopqrstuvwxyz"));
-    if (digits.empty() || unit == nullptr) return not_a_duration();
+    const auto* unit = std::ranges::find(kUnits, take(text, "abcdefghijklmnopqrstuvwxyz"), &Unit::name);
+    if (digits.empty() || unit == kUnits.end()) return not_a_duration();
     const auto number = number_of<milliseconds::rep>(digits);
     if (!number || *number > milliseconds(kMaxDuration) / unit->length) return too_long();
     return *number * unit->length;
@@ -97,8 +91,8 @@ Result<milliseconds> parse_duration(std::string_view text) {
 }
 
 Result<double> parse_percentage(std::string_view text) {
-    if (const auto share = percentage_of(text)) return *share;
-    return fail("must be 0% to 100%, with its percent sign");
+    const auto share = percentage_of(text);
+    return share ? Result<double>(*share) : fail("must be 0% to 100%, with its percent sign");
 }
 
 Result<Hours> parse_hours(std::string_view text) {
@@ -113,16 +107,13 @@ Result<Hours> parse_hours(std::string_view text) {
 
 Result<std::string> parse_date(std::string_view text) {
     using namespace std::chrono;
-    const auto digits = [&](std::size_t at, std::size_t count) {
-        unsigned out = 0;
-        for (const char c : text.substr(at, count)) out = out * 10 + static_cast<unsigned>(c - '0');
-        return out;
-    };
-    const bool form = text.size() == 10 && text[4] == '-' && text[7] == '-' &&
-                      text.find_first_not_of("0123456789-") == std::string_view::npos;
-    if (form && std::ranges::count(text, '-') == 2 && digits(0, 4) >= 2000 &&
-        year_month_day(year(static_cast<int>(digits(0, 4))), month(digits(5, 2)), day(digits(8, 2))).ok())
-        return std::string(text);
+    if (text.size() == 10 && text[4] == '-' && text[7] == '-') {
+        const auto y = number_of<unsigned>(text.substr(0, 4));
+        const auto m = number_of<unsigned>(text.substr(5, 2));
+        const auto d = number_of<unsigned>(text.substr(8));
+        if (y && m && d && *y >= 2000 && (year(static_cast<int>(*y)) / month(*m) / day(*d)).ok())
+            return std::string(text);
+    }
     return fail("must be a day, such as \"2027-01-31\"");
 }
 
@@ -133,8 +124,9 @@ Result<double> parse_alpha(std::string_view text) {
 }
 
 Result<double> parse_tolerance(std::string_view text) {
-    if (const auto share = percentage_of(text)) return *share;
-    return fail("tolerance must be 0% to 100%, with its percent sign");
+    return parse_percentage(text).map_error([](const Error& error) {
+        return Error{0, "tolerance " + error.text};
+    });
 }
 
 Result<unsigned> parse_max_pairs(std::string_view text) {
@@ -182,87 +174,65 @@ namespace {
 
 constexpr std::size_t kMostNumbers = 4;  // in a version in the policy
 
-std::string_view trimmed(std::string_view text) {
-    while (text.starts_with(' ')) text.remove_prefix(1);
-    while (text.ends_with(' ')) text.remove_suffix(1);
-    return text;
-}
-
-// Parses a number at the start of TEXT and removes it from TEXT.
-std::optional<unsigned> take_number(std::string_view& text) {
-    unsigned number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{}) return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    return number;
-}
-
 // Parses numbers separated by dots at the start of TEXT and removes them from TEXT.
 Numbers take_numbers(std::string_view& text) {
     Numbers numbers;
-    for (;;) {
-        const auto number = take_number(text);
+    for (std::string_view rest = text;; rest.remove_prefix(1)) {
+        const auto number = number_of<unsigned>(take(rest, "0123456789"));
         if (!number) return numbers;
         numbers.push_back(*number);
-        if (text.size() < 2 || text[0] != '.' || text[1] < '0' || text[1] > '9') return numbers;
-        text.remove_prefix(1);
+        text = rest;
+        if (!rest.starts_with('.')) return numbers;
     }
 }
 
 // Parses all of TEXT as 1 to MOST numbers.
 std::optional<Numbers> read_numbers(std::string_view text, std::size_t most) {
-    text = trimmed(text);
+    take(text, " ");
     Numbers numbers = take_numbers(text);
+    take(text, " ");
     if (!text.empty() || numbers.empty() || numbers.size() > most) return std::nullopt;
     return numbers;
 }
 
-// Compares NUMBERS with BOUND: -1, 0 or 1. Uses as many numbers as BOUND has; missing ones in NUMBERS are 0.
-int compare(const Numbers& numbers, const Numbers& bound) {
-    for (std::size_t i = 0; i < bound.size(); i++) {
-        const unsigned number = i < numbers.size() ? numbers[i] : 0;
-        if (number != bound[i]) return number < bound[i] ? -1 : 1;
-    }
-    return 0;
+// Compares as many numbers as BOUND has; missing ones in NUMBERS are 0.
+auto compare(Numbers numbers, const Numbers& bound) {
+    numbers.resize(bound.size());
+    return numbers <=> bound;
 }
 
 }  // namespace
 
 bool NumberRange::has(const Numbers& numbers) const {
-    for (const Bound& bound : bounds_) {
-        const int order = compare(numbers, bound.numbers);
-        const bool inside = bound.is == Is::below      ? order < 0
-                            : bound.is == Is::at_most  ? order <= 0
-                            : bound.is == Is::at_least ? order >= 0
-                                                       : order > 0;
-        if (!inside) return false;
-    }
-    return true;
+    return std::ranges::all_of(bounds_, [&](const Bound& bound) {
+        const auto order = compare(numbers, bound.numbers);
+        return (order == 0 && bound.is_inside) || (bound.is_upper ? order < 0 : order > 0);
+    });
 }
 
 // Parses one part: "12", "8-16", ">=16".
 bool NumberRange::add(std::string_view part, std::size_t most) {
-    constexpr std::array<std::pair<std::string_view, Is>, 4> kSigns = {
-        {{"<=", Is::at_most}, {">=", Is::at_least}, {"<", Is::below}, {">", Is::above}}};
-    for (const auto& [sign, is] : kSigns)
-        if (part.starts_with(sign)) {
-            auto numbers = read_numbers(part.substr(sign.size()), most);
-            if (numbers) bounds_.push_back({is, std::move(*numbers)});
-            return numbers.has_value();
-        }
+    take(part, " ");
+    const std::string_view sign = take(part, "<>=");
+    if (!sign.empty()) {
+        auto numbers = read_numbers(part, most);
+        if (!numbers || (sign != "<" && sign != "<=" && sign != ">" && sign != ">=")) return false;
+        bounds_.push_back({std::move(*numbers), sign[0] == '<', sign.ends_with('=')});
+        return true;
+    }
     const std::size_t dash = part.find('-');
     auto first = read_numbers(part.substr(0, dash), most);
     auto last = dash == std::string_view::npos ? first : read_numbers(part.substr(dash + 1), most);
     if (!first || !last || compare(*first, *last) > 0) return false;
-    bounds_.push_back({Is::at_least, std::move(*first)});
-    bounds_.push_back({Is::at_most, std::move(*last)});
+    bounds_.push_back({std::move(*first), false, true});
+    bounds_.push_back({std::move(*last), true, true});
     return true;
 }
 
 bool NumberRange::parse(std::string_view text, std::size_t most, NumberRange& range) {
     for (;;) {
         const std::size_t comma = text.find(',');
-        if (!range.add(trimmed(text.substr(0, comma)), most)) return false;
+        if (!range.add(text.substr(0, comma), most)) return false;
         if (comma == std::string_view::npos) return true;
         text.remove_prefix(comma + 1);
     }

@@ -57,10 +57,10 @@ class NumberRange {
     [[nodiscard]] bool has(const Numbers& numbers) const;
 
   private:
-    enum class Is { below, at_most, at_least, above };
     struct Bound {
-        Is is;
         Numbers numbers;
+        bool is_upper;
+        bool is_inside;
     };
     static bool parse(std::string_view text, std::size_t most, NumberRange& range);
     bool add(std::string_view part, std::size_t most);

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
-#include <array>
 #include <list>
 #include <map>
 #include <numeric>
@@ -20,12 +19,11 @@ namespace {
 constexpr std::size_t kLongestWorkqueueName = 31;  // WQ_NAME_LEN - 1; 23 before Linux 6.9
 
 // One element of a pattern.
+enum class Kind { literal, any, star, set, open_bracket, lone_backslash };
 struct Piece {
-    enum class Kind { literal, any, star, set, open_bracket, lone_backslash };
     Kind kind;
     std::string text;  // for a literal, the byte that it matches; else the source text
 };
-using Kind = Piece::Kind;
 
 // The offset after the ] of the bracket expression at START of PATTERN; npos if it is not closed.
 std::size_t set_end(std::string_view pattern, std::size_t start) {
@@ -88,20 +86,11 @@ bool is_empty_set(const std::string& set) {
 }
 
 std::string why_never_matches(const Piece& piece) {
-    switch (piece.kind) {
-        case Kind::literal:
-            return piece.text == "/" ? "sysfs replaces \"/\" in a name with \"!\"" : "";
-        case Kind::set:
-            return is_empty_set(piece.text) ? in_quotes(piece.text) + " matches no character" : "";
-        case Kind::open_bracket:
-            return "its bracket is not closed";
-        case Kind::lone_backslash:
-            return "nothing follows the backslash at its end";
-        case Kind::any:
-        case Kind::star:
-            break;
-    }
-    return "";
+    if (piece.kind == Kind::literal && piece.text == "/") return "sysfs replaces \"/\" in a name with \"!\"";
+    if (piece.kind == Kind::set && is_empty_set(piece.text))
+        return in_quotes(piece.text) + " matches no character";
+    if (piece.kind == Kind::open_bracket) return "its bracket is not closed";
+    return piece.kind == Kind::lone_backslash ? "nothing follows the backslash at its end" : "";
 }
 
 // The alternatives in the first group of TEXT: "x{a,b}y" is xay, xby. Only TEXT if there is none.
@@ -121,17 +110,10 @@ std::vector<std::string> alternatives(const std::string& text, char open, char s
 }
 
 // In regular expressions, and in globs. Longer ones first. Each of the first is a mistake in a glob.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kRegular = {{{"[0-9]+", "[0-9]*"},
-                                                                                     {"\\d+", "[0-9]*"},
-                                                                                     {"\\d*", "[0-9]*"},
-                                                                                     {"\\w+", "*"},
-                                                                                     {"\\w*", "*"},
-                                                                                     {"\\S+", "*"},
-                                                                                     {".*", "*"},
-                                                                                     {".+", "?*"},
-                                                                                     {"]+", "]*"},
-                                                                                     {"\\d", "[0-9]"},
-                                                                                     {"\\w", "?"}}};
+constexpr std::pair<std::string_view, std::string_view> kRegular[] = {
+    {"[0-9]+", "[0-9]*"}, {"\\d+", "[0-9]*"}, {"\\d*", "[0-9]*"}, {"\\w+", "*"},
+    {"\\w*", "*"},        {"\\S+", "*"},      {".*", "*"},        {".+", "?*"},
+    {"]+", "]*"},         {"\\d", "[0-9]"},   {"\\w", "?"}};
 
 bool is_regular(const std::string& pattern) {
     const auto has = [&](const auto& one) {
@@ -266,13 +248,8 @@ std::vector<PlacedPattern> patterns_without_match(const Policy& policy,
 
 namespace {
 
-struct Invisible {
-    const char* glob;
-    const char* owner;
-};
-
-// Of Linux 6.6 to 7.2.
-constexpr Invisible kInvisible[] = {
+// By glob, with their owners; of Linux 6.6 to 7.2.
+constexpr std::pair<const char*, const char*> kInvisible[] = {
     {"events_unbound", "the kernel's shared workqueue"},
     {"async", "the kernel's asynchronous functions"},
     {"rpciod", "NFS"},
@@ -323,11 +300,6 @@ std::size_t distance(std::string_view a, std::string_view b) {
     return row.back();
 }
 
-void add_literal(char c, std::string& glob) {
-    if (c == '*' || c == '?' || c == '[' || c == '\\') glob += '\\';
-    glob += c;
-}
-
 }  // namespace
 
 std::string nearest_word(std::string_view word, const std::vector<std::string_view>& words) {
@@ -352,17 +324,17 @@ std::string no_such_word(const std::string& given, std::string_view word,
 
 std::string glob_of(const std::string& text) {
     std::string out;
-    for (const char c : text) add_literal(c, out);
+    for (const char c : text) {
+        if (c == '*' || c == '?' || c == '[' || c == '\\') out += '\\';
+        out += c;
+    }
     return out;
 }
 
 std::string glob_of_kind(const std::string& kind) {
-    std::string out;
-    for (const char c : kind)
-        if (c == '#')
-            out += "[0-9]*";
-        else
-            add_literal(c, out);
+    std::string out = glob_of(kind);
+    for (auto at = out.find('#'); at != std::string::npos; at = out.find('#', at))
+        out.replace(at, 1, "[0-9]*");
     return out;
 }
 

@@ -173,73 +173,72 @@ std::string why_no_counter(const std::string& name, const Words& more) {
         nearest.empty() ? fmt::format("; known counters: {}", fmt::join(known, ", ")) : nearest);
 }
 
+// An element of a list of counters; TABLE unless it is only a name.
+struct Listed {
+    std::string counter;
+    const TomlValue* value;
+    std::optional<TomlTable> table;
+};
+
 // The list KEY of TABLE, of LEAST to kMaxCounters elements with counters, each once: those of the table of
-// counters and MORE. READ makes an element of its table and its counter. An element may be a string if NAMED
-// makes an element of a counter.
-template <class T, class Read>
-std::optional<std::vector<T>> read_counters(const TomlTable& table, const char* key, std::size_t least,
-                                            const Words& more, T (*named)(const std::string&), Read read) {
+// counters and MORE. An element that is a table may have the key MORE_KEY.
+std::optional<std::vector<Listed>> read_list(const TomlTable& table, const char* key, std::size_t least,
+                                             const Words& more, const char* more_key) {
     TomlFile& file = *table.file;
     const auto items = table.items(key, least);
     if (!items) return std::nullopt;
-    if (items->size() > kMaxCounters) {
+    if (items->size() > kMaxCounters)
         file.error(*table.find(key),
                    fmt::format("{} must have at most {} elements, not {}", key, kMaxCounters, items->size()));
-        return std::nullopt;
-    }
-    std::vector<T> out;
-    std::vector<std::string> seen;
-    const auto add = [&](const TomlValue& at, const std::string& counter, T element) {
-        if (const auto why = why_no_counter(counter, more); !why.empty()) file.error(at, why);
-        if (std::ranges::find(seen, counter) != seen.end())
-            file.error(at, fmt::format("counter {} is listed twice", in_quotes(counter)));
-        seen.push_back(counter);
-        out.push_back(std::move(element));
-    };
-    for (const TomlValue* item : *items)
+    std::vector<Listed> out;
+    for (const TomlValue* item : *items) {
+        std::optional<TomlTable> one;
+        const TomlValue* name = item;
         if (item->is_table()) {
-            const TomlTable one{item, &file, fmt::format("an element of {}", key)};
-            if (!one.has("counter"))
+            one = TomlTable{item, &file, fmt::format("an element of {}", key)};
+            one->reject_unknown_keys({"counter", more_key});
+            name = one->find("counter");
+            if (name == nullptr)
                 file.error(*item, "this needs the name of a counter, such as counter = \"latency\"");
-            const auto counter = one.get("counter", read_text);
-            auto element = read(one, counter.value_or(""));
-            if (counter) add(*one.find("counter"), *counter, std::move(element));
-        } else if (named == nullptr) {
-            file.error(
-                *item,
-                "an element of guards must be a table, such as { counter = \"cpu\", tolerance = \"5%\" }");
-        } else if (const auto counter = item->is_string() ? read_scalar(*item) : fail("")) {
-            add(*item, *counter, named(*counter));
-        } else {
+        } else if (!item->is_string()) {
             file.error(*item, fmt::format("an element of {} {}", key,
                                           refusal(*item, "must be a string or a table").value().text));
+            continue;
         }
+        const auto counter = one ? one->get("counter", read_text) : read_scalar(*item).value_or("");
+        if (!counter) continue;
+        if (const auto why = why_no_counter(*counter, more); !why.empty())
+            file.error(*name, why);
+        else if (std::ranges::find(out, *counter, &Listed::counter) != out.end())
+            file.error(*name, fmt::format("counter {} is listed twice", in_quotes(*counter)));
+        out.push_back({*counter, item, one});
+    }
     return out;
 }
 
 void read_judged(const TomlTable& judge, Policy& policy) {
-    const auto named = [](const std::string& name) {
-        return JudgedCounter{name, counter_higher_is_better(name)};
-    };
-    const auto read = [&](const TomlTable& table, const std::string& name) {
-        const auto higher = table.get("higher", word_of({"better", "worse"}));
-        table.reject_unknown_keys({"counter", "higher"});
-        return higher ? JudgedCounter{name, *higher == "better"} : named(name);
-    };
-    if (auto counters = read_counters<JudgedCounter>(judge, "counters", 1, {}, named, read))
-        policy.judge.counters = std::move(*counters);
+    const auto list = read_list(judge, "counters", 1, {}, "higher");
+    if (list) policy.judge.counters.clear();
+    for (const auto& [counter, value, table] : list.value_or(std::vector<Listed>{})) {
+        const auto higher = table ? table->get("higher", word_of({"better", "worse"})) : std::nullopt;
+        policy.judge.counters.push_back(
+            {counter, higher ? *higher == "better" : counter_higher_is_better(counter)});
+    }
 }
 
 void read_guards(const TomlTable& judge, Policy& policy) {
-    const auto read = [](const TomlTable& table, const std::string& name) {
-        const auto tolerance = table.get("tolerance", read_parsed(parse_percentage));
-        if (!table.has("tolerance"))
-            table.file->error(*table.value, "this needs a tolerance, such as tolerance = \"2%\"");
-        table.reject_unknown_keys({"counter", "tolerance"});
-        return Guard{name, tolerance.value_or(0)};
-    };
-    if (auto guards = read_counters<Guard>(judge, "guards", 0, {"throughput", "cpu", kOthers}, nullptr, read))
-        policy.judge.guards = std::move(*guards);
+    const auto list = read_list(judge, "guards", 0, {"throughput", "cpu", kOthers}, "tolerance");
+    if (list) policy.judge.guards.clear();
+    for (const auto& [counter, value, table] : list.value_or(std::vector<Listed>{})) {
+        const auto tolerance = table ? table->get("tolerance", read_parsed(parse_percentage)) : std::nullopt;
+        if (!table)
+            judge.file->error(
+                *value,
+                "an element of guards must be a table, such as { counter = \"cpu\", tolerance = \"5%\" }");
+        else if (!table->has("tolerance"))
+            judge.file->error(*value, "this needs a tolerance, such as tolerance = \"2%\"");
+        policy.judge.guards.push_back({counter, tolerance.value_or(0)});
+    }
 }
 
 Json counters_json(const Policy& policy) {

@@ -189,23 +189,15 @@ PolicyError told(const TomlFile& file, std::string_view report) {
 
 // ---- excerpts
 
-// The first LENGTH bytes of LINE, or up to three fewer so that no UTF-8 character is cut. A character has at
-// most three continuation bytes.
-std::string_view head(std::string_view line, std::size_t length) {
-    if (line.size() <= length) return line;
-    const std::size_t shortest = length - 3;
-    while (length > shortest && is_utf8_continuation(line[length])) --length;
-    return line.substr(0, length);
-}
-
-// The offset at which the excerpt of LINE starts for an error at COLUMN: 0 for a short line, else near the
-// column.
-std::size_t excerpt_start(std::string_view line, std::size_t column) {
-    if (line.size() <= kExcerpt || column <= kExcerpt / 2) return 0;
-    std::size_t start = std::min(column - kExcerpt / 2, line.size() - kExcerpt);
-    const std::size_t last = start + 3;
-    while (start < last && is_utf8_continuation(line[start])) ++start;
-    return start;
+// The part of LINE that is shown for an error at COLUMN: the whole line, or kExcerpt bytes near the column.
+// Cut between characters: each has at most three continuation bytes.
+std::string_view excerpt(std::string_view line, std::size_t column) {
+    if (line.size() <= kExcerpt) return line;
+    std::size_t start = column <= kExcerpt / 2 ? 0 : std::min(column - kExcerpt / 2, line.size() - kExcerpt);
+    for (int i = 0; i < 3 && start > 0 && is_utf8_continuation(line[start]); ++i) ++start;
+    std::size_t end = std::min(start + kExcerpt, line.size());
+    for (int i = 0; i < 3 && end < line.size() && is_utf8_continuation(line[end]); ++i) --end;
+    return line.substr(start, end - start);
 }
 
 // Describes a value for the end of "must be a number, not ...".
@@ -262,13 +254,14 @@ Origin TomlFile::origin(const TomlValue& value) const {
 
 PolicyError TomlFile::error_at(const Origin& place, std::string message) const {
     const std::string_view whole = line(place.line);
-    const std::size_t start = excerpt_start(whole, place.column);
+    const std::string_view shown = excerpt(whole, place.column);
+    const auto start = static_cast<std::size_t>(shown.data() - whole.data());
     const bool is_inside = place.column > start && place.column <= whole.size() + 1;
     return {path,
             place.line,
             place.column,
             std::move(message),
-            printable(head(whole.substr(start), kExcerpt)),
+            printable(shown),
             is_inside ? static_cast<unsigned>(place.column - start) : 0};
 }
 

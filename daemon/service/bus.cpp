@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "service/bus.h"
 
+#include <syslog.h>
 #include <systemd/sd-login.h>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/clock.h"
 
@@ -47,70 +49,44 @@ Result<MessagePtr> make_call(sd_bus* bus, const char* method, const std::vector<
     return message;
 }
 
-// Calls over BUS with a common deadline END (us): each call may take the time that is left.
-class Questions {
+// Asks systemd for properties, for at most kBusPatience in all. Uses a connection of its own: waiting on the
+// one with our well-known name would queue orders meanwhile.
+class Systemd {
   public:
-    Questions(sd_bus* bus, std::uint64_t end) : bus_(bus), end_(end) {}
-
-    // Calls a method with one string argument that returns an object path. Returns "" after an error.
-    std::string path(const char* method, const char* argument) {
-        sd_bus_message* raw = nullptr;
-        BusError error;
-        if (!is_time_left() || ::sd_bus_call_method(bus_, kManager, "/org/freedesktop/systemd1",
-                                                    "org.freedesktop.systemd1.Manager", method, &error.error,
-                                                    &raw, "s", argument) < 0)
+    // "" if there is no answer.
+    std::string text(const char* object, const char* interface, const char* property) {
+        char* raw = nullptr;
+        if (!is_time_left() ||
+            ::sd_bus_get_property_string(bus_->get(), kName, object, interface, property, nullptr, &raw) < 0)
             return "";
-        const MessagePtr reply(raw);
-        const char* path = nullptr;
-        return ::sd_bus_message_read(raw, "o", &path) > 0 ? path : "";
+        return Text(raw).get();
     }
-    // Returns the object path of the unit's job; "" if it has none.
-    std::string job(const std::string& unit) {
+    // The type of a unit's job, for example "restart"; "" if it has none.
+    std::string job_type(const char* unit) {
+        char* encoded = nullptr;
+        if (::sd_bus_path_encode("/org/freedesktop/systemd1/unit", unit, &encoded) < 0) return "";
+        const Text object(encoded);
         sd_bus_message* raw = nullptr;
         if (!is_time_left() ||
-            ::sd_bus_get_property(bus_, kManager, unit.c_str(), "org.freedesktop.systemd1.Unit", "Job",
+            ::sd_bus_get_property(bus_->get(), kName, object.get(), "org.freedesktop.systemd1.Unit", "Job",
                                   nullptr, &raw, "(uo)") < 0)
             return "";
         const MessagePtr reply(raw);
         unsigned id = 0;
-        const char* path = nullptr;
-        return ::sd_bus_message_read(raw, "(uo)", &id, &path) > 0 && id != 0 ? path : "";
-    }
-    std::string job_type(const std::string& job) {
-        char* raw = nullptr;
-        if (!is_time_left() ||
-            ::sd_bus_get_property_string(bus_, kManager, job.c_str(), "org.freedesktop.systemd1.Job",
-                                         "JobType", nullptr, &raw) < 0)
-            return "";
-        return Text(raw).get();
-    }
-
-    std::string system_state() {
-        char* raw = nullptr;
-        if (!is_time_left() || ::sd_bus_get_property_string(bus_, kManager, "/org/freedesktop/systemd1",
-                                                            "org.freedesktop.systemd1.Manager", "SystemState",
-                                                            nullptr, &raw) < 0)
-            return "";
-        return Text(raw).get();
+        const char* job = nullptr;
+        if (::sd_bus_message_read(raw, "(uo)", &id, &job) <= 0 || id == 0) return "";
+        return text(job, "org.freedesktop.systemd1.Job", "JobType");
     }
 
   private:
-    static constexpr const char* kManager = "org.freedesktop.systemd1";
+    static constexpr const char* kName = "org.freedesktop.systemd1";
     bool is_time_left() {
         const std::uint64_t now = monotonic_us();
-        return now < end_ && ::sd_bus_set_method_call_timeout(bus_, end_ - now) >= 0;
+        return bus_ && now < end_ && ::sd_bus_set_method_call_timeout(bus_->get(), end_ - now) >= 0;
     }
-    sd_bus* bus_;
-    std::uint64_t end_;
+    Result<BusPtr> bus_ = open_system_bus();
+    std::uint64_t end_ = monotonic_us() + kBusPatience;
 };
-
-// Returns the type of the unit's job, for example "restart"; "" if it has none.
-std::string job_type(sd_bus* bus, const char* unit_name) {
-    Questions ask(bus, monotonic_us() + kBusPatience);
-    const std::string unit = ask.path("GetUnit", unit_name);
-    const std::string job = unit.empty() ? "" : ask.job(unit);
-    return job.empty() ? "" : ask.job_type(job);
-}
 
 }  // namespace
 
@@ -167,123 +143,38 @@ Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vect
     return fail(error.error.message != nullptr ? error.error.message : ::strerror(-r), -r);
 }
 
-bool unit_is_restarting(sd_bus* bus) {
-    char* raw = nullptr;
-    if (bus == nullptr || ::sd_pid_get_unit(0, &raw) < 0) return false;
-    const Text unit(raw);
-    return job_type(bus, unit.get()) == "restart";
-}
-
-std::string state_of_system(sd_bus* bus) {
-    return Questions(bus, monotonic_us() + kBusPatience).system_state();
-}
-
 namespace {
 
 // Lower priority than everything else in the loop: signals, timers, udev.
 constexpr int kPriority = SD_EVENT_PRIORITY_NORMAL + 10;
 
-const BusHandlers& handlers(void* server) {
-    return static_cast<BusServer*>(server)->handlers();
-}
-
-// Calls ORDER with the N string arguments of the message, and replies, with NOTE if there is one.
-template <class Order>
-int give_order(sd_bus_message* message, std::size_t n, Order order,
-               const std::function<std::string()>& note = {}) {
-    const char* arguments[2] = {"", ""};
-    for (std::size_t i = 0; i < n; i++)
-        if (const int r = ::sd_bus_message_read(message, "s", &arguments[i]); r < 0) return r;
-    const Status done = order(std::string(arguments[0]), std::string(arguments[1]));
-    if (done && note) return ::sd_bus_reply_method_return(message, "s", note().c_str());
-    if (done) return ::sd_bus_reply_method_return(message, nullptr);
-    return ::sd_bus_reply_method_errorf(message, "org.wqtuned1.Error.Failed", "%s",
-                                        done.error().text.c_str());
-}
-
-using Argument = const std::string&;
-
-int on_pin(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
-    return give_order(message, 2, handlers(server).pin);
-}
-
-int on_unpin(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
-    return give_order(message, 1, [&](Argument target, Argument) { return handlers(server).unpin(target); });
-}
-
-int on_revert(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
-    const auto revert = [&](Argument target, Argument) {
-        return handlers(server).revert(target.empty() ? std::nullopt : std::optional(target));
-    };
-    return give_order(message, 1, revert, handlers(server).note);
-}
-
-int on_compare(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
-    return give_order(message, 2, handlers(server).compare);
-}
-
-int on_reload(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
-    return give_order(message, 0, [&](Argument, Argument) { return handlers(server).reload(); });
-}
-
-int on_pause(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
-    return give_order(message, 0, [&](Argument, Argument) { return handlers(server).pause(true); });
-}
-
-int on_resume(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
-    return give_order(message, 0, [&](Argument, Argument) { return handlers(server).pause(false); });
+// sd-bus has checked the types of the arguments by the table below.
+int on_order(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
+    const std::string method = ::sd_bus_message_get_member(message);
+    std::vector<std::string> arguments;
+    while (::sd_bus_message_at_end(message, 1) == 0) {
+        const char* argument = nullptr;
+        if (const int r = ::sd_bus_message_read(message, "s", &argument); r < 0) return r;
+        arguments.emplace_back(argument);
+    }
+    const auto done = static_cast<const BusServer*>(server)->order(method, arguments);
+    if (!done)
+        return ::sd_bus_reply_method_errorf(message, "org.wqtuned1.Error.Failed", "%s",
+                                            done.error().text.c_str());
+    if (method == "Revert") return ::sd_bus_reply_method_return(message, "s", done->c_str());
+    return ::sd_bus_reply_method_return(message, nullptr);
 }
 
 const sd_bus_vtable kManager[] = {
     SD_BUS_VTABLE_START(0),
-    SD_BUS_METHOD_WITH_ARGS("Pin", SD_BUS_ARGS("s", target, "s", scope), SD_BUS_NO_RESULT, on_pin, 0),
-    SD_BUS_METHOD_WITH_ARGS("Unpin", SD_BUS_ARGS("s", target), SD_BUS_NO_RESULT, on_unpin, 0),
-    SD_BUS_METHOD_WITH_ARGS("Revert", SD_BUS_ARGS("s", target), SD_BUS_RESULT("s", note), on_revert, 0),
-    SD_BUS_METHOD_WITH_ARGS("Compare", SD_BUS_ARGS("s", target, "s", scope), SD_BUS_NO_RESULT, on_compare, 0),
-    SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_pause, 0),
-    SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_resume, 0),
-    SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_reload, 0),
+    SD_BUS_METHOD_WITH_ARGS("Pin", SD_BUS_ARGS("s", target, "s", scope), SD_BUS_NO_RESULT, on_order, 0),
+    SD_BUS_METHOD_WITH_ARGS("Unpin", SD_BUS_ARGS("s", target), SD_BUS_NO_RESULT, on_order, 0),
+    SD_BUS_METHOD_WITH_ARGS("Revert", SD_BUS_ARGS("s", target), SD_BUS_RESULT("s", note), on_order, 0),
+    SD_BUS_METHOD_WITH_ARGS("Compare", SD_BUS_ARGS("s", target, "s", scope), SD_BUS_NO_RESULT, on_order, 0),
+    SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_order, 0),
+    SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_order, 0),
+    SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_order, 0),
     SD_BUS_VTABLE_END};
-
-}  // namespace
-
-Result<std::unique_ptr<BusServer>> BusServer::start(sd_event* event, Journal& journal, BusHandlers handlers) {
-    auto bus = connect_system_bus();
-    if (!bus) return tl::unexpected(bus.error());
-    std::unique_ptr<BusServer> server(new BusServer(std::move(*bus), std::move(handlers)));
-    sd_bus* const raw = server->bus_.get();
-    int r = ::sd_bus_add_object_vtable(raw, nullptr, kBusPath, kBusInterface, kManager, server.get());
-    if (r >= 0) r = add_log_control(raw, journal);
-    if (r < 0) return fail_errno(kBusInterface, -r);
-    (void)::sd_bus_set_close_on_exit(raw, 0);  // it would wait until the bus accepts our unsent messages
-    sd_bus_slot* slot = nullptr;
-    r = ::sd_bus_attach_event(raw, event, kPriority);
-    if (r >= 0) r = ::sd_bus_request_name_async(raw, &slot, kBusName, 0, on_name, server.get());
-    server->name_.reset(slot);
-    if (r < 0) return fail_errno("the name on the bus", -r);
-    return server;
-}
-
-BusServer::State BusServer::state() const {
-    return ::sd_bus_is_open(bus_.get()) > 0 ? state_ : State::lost;
-}
-
-int BusServer::on_name(sd_bus_message* answer, void* self, sd_bus_error* /*error*/) {
-    constexpr std::uint32_t kOwner = 1;  // DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER
-    auto* server = static_cast<BusServer*>(self);
-    std::uint32_t given = 0;
-    bool owner = false;
-    if (const sd_bus_error* error = ::sd_bus_message_get_error(answer); error != nullptr)
-        server->why_lost_ = error->message != nullptr ? error->message : error->name;
-    else if (::sd_bus_message_read(answer, "u", &given) > 0 && given == kOwner)
-        owner = true;
-    else
-        server->why_lost_ = "another process has the name";
-    server->state_ = owner ? State::serving : State::lost;
-    return 1;
-}
-
-namespace {
 
 // Indexed by syslog level.
 constexpr const char* kLevels[] = {"emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"};
@@ -323,9 +214,85 @@ const sd_bus_vtable kLogLevel[] = {
 
 }  // namespace
 
-int add_log_control(sd_bus* bus, Journal& journal) {
-    return ::sd_bus_add_object_vtable(bus, nullptr, "/org/freedesktop/LogControl1",
-                                      "org.freedesktop.LogControl1", kLogLevel, &journal);
+Status BusServer::start() {
+    name_.reset();
+    bus_.reset();
+    state_ = State::waiting;
+    why_lost_ = "the connection ended";
+    auto bus = connect_system_bus();
+    if (!bus) return tl::unexpected(bus.error());
+    sd_bus* const raw = bus->get();
+    int r = ::sd_bus_add_object_vtable(raw, nullptr, kBusPath, kBusInterface, kManager, this);
+    if (r >= 0)
+        r = ::sd_bus_add_object_vtable(raw, nullptr, "/org/freedesktop/LogControl1",
+                                       "org.freedesktop.LogControl1", kLogLevel, &log_);
+    if (r < 0) return fail_errno(kBusInterface, -r);
+    (void)::sd_bus_set_close_on_exit(raw, 0);  // it would wait until the bus accepts our unsent messages
+    sd_bus_slot* slot = nullptr;
+    r = ::sd_bus_attach_event(raw, event_, kPriority);
+    if (r >= 0) r = ::sd_bus_request_name_async(raw, &slot, kBusName, 0, on_name, this);
+    name_.reset(slot);
+    if (r < 0) return fail_errno("the name on the bus", -r);
+    bus_ = std::move(*bus);
+    return {};
+}
+
+BusServer::State BusServer::state() const {
+    return bus_ && ::sd_bus_is_open(bus_.get()) > 0 ? state_ : State::lost;
+}
+
+int BusServer::on_name(sd_bus_message* answer, void* self, sd_bus_error* /*error*/) {
+    constexpr std::uint32_t kOwner = 1;  // DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER
+    auto* server = static_cast<BusServer*>(self);
+    std::uint32_t given = 0;
+    bool owner = false;
+    if (const sd_bus_error* error = ::sd_bus_message_get_error(answer); error != nullptr)
+        server->why_lost_ = error->message != nullptr ? error->message : error->name;
+    else if (::sd_bus_message_read(answer, "u", &given) > 0 && given == kOwner)
+        owner = true;
+    else
+        server->why_lost_ = "another process has the name";
+    server->state_ = owner ? State::serving : State::lost;
+    return 1;
+}
+
+void BusServer::connect() {
+    if (state() == State::serving) warned_ = false;
+    if (state() != State::lost) return;
+    if (const auto started = start(); !started) warn(started.error().text);
+}
+
+void BusServer::wait() {
+    const std::uint64_t end = monotonic_us() + kBusPatience;
+    for (std::uint64_t now = monotonic_us(); now < end && state() == State::waiting; now = monotonic_us())
+        if (::sd_event_run(event_, end - now) < 0) break;
+    if (state() == State::waiting) warn("the system bus does not answer");
+    if (state() == State::lost) warn(why_lost_);
+}
+
+void BusServer::warn(const std::string& why) {
+    if (!std::exchange(warned_, true))
+        log_.write({LOG_WARNING, Event::none, "no D-Bus interface yet: " + why});
+}
+
+bool BusServer::is_restarting() const {
+    char* raw = nullptr;
+    if (state() != State::serving || ::sd_pid_get_unit(0, &raw) < 0) return false;
+    const Text unit(raw);
+    return Systemd().job_type(unit.get()) == "restart";
+}
+
+// Once systemd has started, its state seldom changes.
+const std::string& BusServer::system_state() {
+    const bool settled = system_state_ == "running" || system_state_ == "degraded";
+    const std::uint64_t now = monotonic_us();
+    if (asked_at_ != 0 && now - asked_at_ < (settled ? 600 : 60) * kSecond) return system_state_;
+    asked_at_ = now;
+    system_state_.clear();
+    if (state() == State::serving)
+        system_state_ =
+            Systemd().text("/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager", "SystemState");
+    return system_state_;
 }
 
 }  // namespace wq

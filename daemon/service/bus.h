@@ -53,54 +53,56 @@ Result<BusPtr> open_system_bus();
 // EACCES if the caller is not root.
 Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments);
 
-// Returns whether systemd is restarting the unit of this process. Settings then stay in force, so that a
-// restart or an upgrade does not switch them back and forth. Returns false without a bus or a unit, or if
-// systemd does not answer within kBusPatience. Blocks, so BUS must be a connection on which nobody calls us.
-bool unit_is_restarting(sd_bus* bus);
+// Carries out the order METHOD with its arguments. Returns the text of the reply, which is "" for most.
+using BusOrder =
+    std::function<Result<std::string>(const std::string& method, const std::vector<std::string>& arguments)>;
 
-// Returns the state that systemd reports: "running", "degraded", "starting", "maintenance", "stopping"; "" if
-// it does not answer within kBusPatience. Blocks, like unit_is_restarting().
-std::string state_of_system(sd_bus* bus);
-
-// The daemon's functions behind the bus methods.
-struct BusHandlers {
-    std::function<Status(const std::string& target, const std::string& scope)> pin;
-    std::function<Status(const std::string& target)> unpin;
-    std::function<Status(const std::optional<std::string>& target)> revert;
-    std::function<std::string()> note;  // what a revert does to @default; "" if nothing
-    std::function<Status(const std::string& target, const std::string& scope)>
-        compare;  // "": next or planned
-    std::function<Status()> reload;
-    std::function<Status(bool paused)> pause;  // Pause() and Resume()
-};
-
-// org.wqtuned1 on the system bus: orders, and the journal's log level. The bus delivers only what root sends
-// (conf/org.wqtuned1.conf).
+// org.wqtuned1 on the system bus: orders, and the journal's log level (org.freedesktop.LogControl1). The bus
+// delivers only what root sends (conf/org.wqtuned1.conf). Without a bus the daemon still works: this is
+// logged once until there is a bus again. No function but those with a limit waits for the bus.
 class BusServer {
   public:
+    // Serves calls in EVENT's loop, with lower priority than all other sources there.
+    BusServer(sd_event* event, Journal& journal, BusOrder order)
+        : event_(event), log_(journal), order_(std::move(order)) {}
+    BusServer(const BusServer&) = delete;
+    BusServer& operator=(const BusServer&) = delete;
+
+    // Connects and requests the name, if that was not done or is lost. Call it at the start and at ticks.
+    void connect();
+    // Runs the loop until calls are served, or for at most kBusPatience, in case the bus is silent.
+    void wait();
+    // Asks systemd whether it is restarting the unit of this process. Settings then stay in force, so that a
+    // restart or an upgrade does not switch them back and forth. False without a bus or a unit, or if systemd
+    // does not answer within kBusPatience.
+    [[nodiscard]] bool is_restarting() const;
+    // The state that systemd reports: "running", "degraded", "starting", "maintenance", "stopping"; "" if it
+    // does not answer within kBusPatience. Asks only now and then.
+    const std::string& system_state();
+    [[nodiscard]] Result<std::string> order(const std::string& method,
+                                            const std::vector<std::string>& arguments) const {
+        return order_(method, arguments);
+    }
+
+  private:
     // waiting: for the connection and the name. lost: the connection ended, or another process has the name.
     enum class State { waiting, serving, lost };
 
-    // Requests the name and serves calls in EVENT's loop, with lower priority than all other sources there.
-    // Does not wait for the bus: see state(). Error: there is no bus.
-    static Result<std::unique_ptr<BusServer>> start(sd_event* event, Journal& journal, BusHandlers handlers);
     [[nodiscard]] State state() const;
-    [[nodiscard]] const std::string& why_lost() const { return why_lost_; }
-    [[nodiscard]] const BusHandlers& handlers() const { return handlers_; }
-
-  private:
-    BusServer(BusPtr bus, BusHandlers handlers) : bus_(std::move(bus)), handlers_(std::move(handlers)) {}
+    Status start();
     static int on_name(sd_bus_message* answer, void* self, sd_bus_error* error);
+    void warn(const std::string& why);
 
+    sd_event* event_;
+    Journal& log_;
+    BusOrder order_;
     BusPtr bus_;
-    BusHandlers handlers_;
-    State state_ = State::waiting;
-    std::string why_lost_ = "the connection ended";
     SlotPtr name_;
+    State state_ = State::waiting;
+    std::string why_lost_;
+    bool warned_ = false;
+    std::string system_state_;
+    std::uint64_t asked_at_ = 0;  // us
 };
-
-// org.freedesktop.LogControl1, for `systemctl service-log-level`.
-// JOURNAL must outlive BUS. Returns a negative errno on failure, like sd-bus.
-int add_log_control(sd_bus* bus, Journal& journal);
 
 }  // namespace wq

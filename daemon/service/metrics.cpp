@@ -5,7 +5,9 @@
 #include <syslog.h>
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,6 +47,11 @@ std::string text_of(const Labels& labels) {
     return out.empty() ? "" : "{" + out + "}";
 }
 
+Labels with(Labels labels, const char* name, const std::string& value) {
+    labels.emplace_back(name, value);
+    return labels;
+}
+
 std::string text_of(double value) {
     if (std::isnan(value)) return "NaN";
     if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
@@ -54,65 +61,60 @@ std::string text_of(double value) {
 // Writes one metric after the other. A metric without samples is omitted.
 class Exposition {
   public:
-    void gauge(const char* name, const char* help) { begin(name, "gauge", help); }
-    void counter(const char* name, const char* help) { begin(name, "counter", help); }
-
+    // Begins a metric. Those of the type `counter` are the ones whose names end with _total.
+    void metric(const char* name, const char* help) {
+        name_ = name;
+        const char* type = std::string_view(name).ends_with("_total") ? "counter" : "gauge";
+        head_ = fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+        series_.clear();
+    }
     // Drops a second sample with the same labels, because node_exporter would reject the whole file. (Two
     // names may differ only in bytes that are not UTF-8.)
-    void sample(const Labels& labels, double value) {
+    template <class Number>
+    void sample(const Labels& labels, Number value) {
         const std::string series = name_ + text_of(labels);
         if (!series_.insert(series).second) return;
-        out_ += std::exchange(head_, "") + fmt::format("{} {}\n", series, text_of(value));
+        out_ +=
+            std::exchange(head_, "") + fmt::format("{} {}\n", series, text_of(static_cast<double>(value)));
     }
-    void sample(double value) { sample({}, value); }
-    // Writes one sample for each word of WORDS: 1 for NOW, 0 for the others.
-    template <class Words>
-    void choice(const char* label, const Words& words, std::string_view now) {
+    // A metric with one sample, which has no labels.
+    template <class Number>
+    void metric(const char* name, const char* help, Number value) {
+        metric(name, help);
+        sample({}, value);
+    }
+    // Writes one sample for each of WORDS: 1 for NOW, 0 for the others.
+    void choice(const char* label, std::initializer_list<std::string_view> words, std::string_view now) {
         for (const std::string_view word : words) sample({{label, std::string(word)}}, word == now ? 1 : 0);
     }
 
     std::string text() && { return std::move(out_); }
 
   private:
-    void begin(const char* name, const char* type, const char* help) {
-        name_ = name;
-        head_ = fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
-        series_.clear();
-    }
-
     std::string out_;
     std::string name_;
     std::string head_;
     std::set<std::string> series_;
 };
 
-double number(std::uint64_t count) {
-    return static_cast<double>(count);
-}
-
 void add_daemon(Exposition& out, const MetricsInput& in) {
-    constexpr std::string_view kStates[] = {"running", "paused", "observing"};
-    constexpr Mode kModes[] = {Mode::observe, Mode::tune};
-    out.gauge("wq_tuned_build_info", "The version of wq-tuned that runs; always 1.");
+    out.metric("wq_tuned_build_info", "The version of wq-tuned that runs; always 1.");
     out.sample({{"version", version()}}, 1);
-    out.gauge("wq_tuned_start_time_seconds", "When the daemon started, since 1970.");
-    out.sample(static_cast<double>(in.started));
-    out.gauge("wq_tuned_state", "1 for the state of the daemon, 0 for the others.");
-    out.choice("state", kStates, in.state);
-    out.gauge("wq_tuned_mode", "1 for the mode of the policy in use, 0 for the others.");
-    for (const Mode mode : kModes)
-        out.sample({{"mode", std::string(name_of(mode))}}, in.engine.policy().mode == mode ? 1 : 0);
+    out.metric("wq_tuned_start_time_seconds", "When the daemon started, since 1970.", in.started);
+    out.metric("wq_tuned_state", "1 for the state of the daemon, 0 for the others.");
+    out.choice("state", {"running", "paused", "observing"}, in.state);
+    out.metric("wq_tuned_mode", "1 for the mode of the policy in use, 0 for the others.");
+    out.choice("mode", {name_of(Mode::observe), name_of(Mode::tune)}, name_of(in.engine.policy().mode));
 }
 
 void add_policy(Exposition& out, const PolicyFacts& policy) {
-    out.gauge("wq_tuned_policy_info", "Hash of the policy on this host, and hash of its files; always 1.");
+    out.metric("wq_tuned_policy_info", "Hash of the policy on this host, and hash of its files; always 1.");
     if (!policy.hash.empty()) out.sample({{"hash", policy.hash}, {"sources", policy.sources}}, 1);
-    out.gauge("wq_tuned_policy_files", "Number of files of the policy in use.");
-    out.sample(number(policy.files));
-    out.gauge("wq_tuned_policy_broken", "1 if the policy on disk was broken when it was last read.");
-    out.sample(policy.broken ? 1 : 0);
-    out.gauge("wq_tuned_policy_expired_rules", "Rules of the policy in use that have expired.");
-    out.sample(number(policy.expired));
+    out.metric("wq_tuned_policy_files", "Number of files of the policy in use.", policy.files);
+    out.metric("wq_tuned_policy_broken", "1 if the policy on disk was broken when it was last read.",
+               policy.broken);
+    out.metric("wq_tuned_policy_expired_rules", "Rules of the policy in use that have expired.",
+               policy.expired);
 }
 
 // The states in which a target gets a series of its own: we changed it, or an administrator should look at
@@ -123,58 +125,52 @@ constexpr State kNamed[] = {State::quarantined, State::unsupported, State::exter
 void add_targets(Exposition& out, const Engine& engine) {
     std::map<State, std::vector<std::string>> names;
     for (const auto& [name, target] : engine.targets()) names[target.state].push_back(name);
-    out.gauge("wq_tuned_targets", "Targets in each state.");
+    out.metric("wq_tuned_targets", "Targets in each state.");
     for (const State state : kAllStates)
-        out.sample({{"state", std::string(name_of(state))}}, number(names[state].size()));
-    out.gauge("wq_tuned_target_state",
-              "1 for the state of each target that wq-tuned changed, compares or cannot set.");
+        out.sample({{"state", std::string(name_of(state))}}, names[state].size());
+    out.metric("wq_tuned_target_state",
+               "1 for the state of each target that wq-tuned changed, compares or cannot set.");
     std::size_t named = 0;
-    std::size_t unnamed = 0;
     for (const State state : kNamed)
         for (const std::string& name : names[state])
             if (named++ < kMostTargetSeries)
                 out.sample({{"target", name}, {"state", std::string(name_of(state))}}, 1);
-            else
-                unnamed++;
-    out.gauge("wq_tuned_targets_unnamed",
-              "Targets omitted from wq_tuned_target_state because there are too many.");
-    out.sample(number(unnamed));
+    out.metric("wq_tuned_targets_unnamed",
+               "Targets omitted from wq_tuned_target_state because there are too many.",
+               named - std::min(named, kMostTargetSeries));
 }
 
 void add_writes(Exposition& out, const MetricsInput& in) {
-    out.counter("wq_tuned_writes_total", "Writes to the kernel's files, those of experiments included.");
-    out.sample(in.engine.writes());
-    out.counter("wq_tuned_write_seconds_total",
-                "Time that writes of scopes took, with the reads before and after each.");
-    out.sample(static_cast<double>(in.engine.applier().write_time()) / 1e6);
-    out.counter("wq_tuned_write_errors_total", "Tries to set a target, or to put it back, that failed.");
-    out.sample(in.engine.applier().write_errors());
-    out.counter("wq_tuned_reverts_total", "Settings that were taken back, by the watch or by an order.");
-    out.sample({{"by", "watch"}}, number(in.experiment.totals().taken_back));
+    const Reconciler& reconciler = in.engine.reconciler();
+    out.metric("wq_tuned_writes_total", "Writes to the kernel's files, those of experiments included.",
+               in.engine.writes());
+    out.metric("wq_tuned_write_seconds_total",
+               "Time that writes of scopes took, with the reads before and after each.",
+               static_cast<double>(reconciler.write_time()) / 1e6);
+    out.metric("wq_tuned_write_errors_total", "Tries to set a target, or to put it back, that failed.",
+               reconciler.write_errors());
+    out.metric("wq_tuned_reverts_total", "Settings that were taken back, by the watch or by an order.");
+    out.sample({{"by", "watch"}}, in.experiment.totals().taken_back);
     out.sample({{"by", "order"}}, in.engine.orders().reverts());
 }
 
 void add_experiments(Exposition& out, const ExperimentTotals& totals) {
-    out.counter("wq_tuned_slots_total", "Slots in which pairs of windows were measured.");
-    out.sample(number(totals.slots));
-    out.counter("wq_tuned_pairs_total", "Pairs of windows that were measured.");
-    out.sample({{"result", "used"}}, number(totals.pairs));
-    out.sample({{"result", "dropped"}}, number(totals.pairs_dropped));
-    out.counter("wq_tuned_windows_lost_total",
-                "Windows that were empty, late or cut off; each counts against its arm.");
-    out.sample(number(totals.windows_lost));
-    out.counter("wq_tuned_cut_off_total", "Targets that left a slot before its end.");
-    out.sample(number(totals.cut_off));
-    out.counter("wq_tuned_rests_total", "Candidates that were set aside for a while, without a verdict.");
-    out.sample(number(totals.rests));
-    out.counter("wq_tuned_verdicts_total", "Verdicts on comparisons, those of the watch included.");
-    out.sample({{"outcome", "regressed"}}, number(totals.regressed));
-    out.sample({{"outcome", "improved"}}, number(totals.improved));
-    out.sample({{"outcome", "undecided"}}, number(totals.undecided));
+    out.metric("wq_tuned_slots_total", "Slots in which pairs of windows were measured.", totals.slots);
+    out.metric("wq_tuned_pairs_total", "Pairs of windows that were measured.");
+    out.sample({{"result", "used"}}, totals.pairs);
+    out.sample({{"result", "dropped"}}, totals.pairs_dropped);
+    out.metric("wq_tuned_windows_lost_total",
+               "Windows that were empty, late or cut off; each counts against its arm.", totals.windows_lost);
+    out.metric("wq_tuned_cut_off_total", "Targets that left a slot before its end.", totals.cut_off);
+    out.metric("wq_tuned_rests_total", "Candidates that were set aside for a while, without a verdict.",
+               totals.rests);
+    out.metric("wq_tuned_verdicts_total", "Verdicts on comparisons, those of the watch included.");
+    out.sample({{"outcome", "regressed"}}, totals.regressed);
+    out.sample({{"outcome", "improved"}}, totals.improved);
+    out.sample({{"outcome", "undecided"}}, totals.undecided);
 }
 
 void add_running(Exposition& out, const MetricsInput& in) {
-    constexpr Course kCourses[] = {Course::dense, Course::sparse, Course::resting, Course::watched};
     std::map<Course, std::size_t> courses;
     std::size_t measured = 0;
     for (const auto& [name, target] : in.engine.targets()) {
@@ -183,27 +179,25 @@ void add_running(Exposition& out, const MetricsInput& in) {
         courses[view->course]++;
         measured += view->measuring ? 1 : 0;
     }
-    out.gauge("wq_tuned_comparisons", "Targets with a comparison, by its course.");
-    for (const Course course : kCourses)
-        out.sample({{"course", std::string(name_of(course))}}, number(courses[course]));
-    out.gauge("wq_tuned_targets_measured", "Targets in the slot that runs.");
-    out.sample(number(measured));
-    out.gauge("wq_tuned_lost_seconds_today", "Time that all targets lost to experiments today (UTC).");
-    out.sample(in.experiment.totals().lost_today);
+    out.metric("wq_tuned_comparisons", "Targets with a comparison, by its course.");
+    for (const Course course : {Course::dense, Course::sparse, Course::resting, Course::watched})
+        out.sample({{"course", std::string(name_of(course))}}, courses[course]);
+    out.metric("wq_tuned_targets_measured", "Targets in the slot that runs.", measured);
+    out.metric("wq_tuned_lost_seconds_today", "Time that all targets lost to experiments today (UTC).",
+               in.experiment.totals().lost_today);
 }
 
 // Writes only the workqueues with the most items.
 void add_isolated(Exposition& out, const IsolatedItems& isolated) {
     if (isolated.cpus().empty()) return;
-    out.gauge("wq_tuned_isolated_cpus", "Isolated CPUs.");
-    out.sample(number(isolated.cpus().count()));
-    std::vector<std::pair<std::string, std::uint64_t>> items;
-    for (const auto& [name, count] : isolated.items()) items.emplace_back(name, count);
+    out.metric("wq_tuned_isolated_cpus", "Isolated CPUs.", isolated.cpus().count());
+    const auto all = isolated.items();
+    std::vector<std::pair<std::string, std::uint64_t>> items(all.begin(), all.end());
     std::ranges::stable_sort(items, std::ranges::greater{}, [](const auto& one) { return one.second; });
     if (items.size() > kMostIsolatedSeries) items.resize(kMostIsolatedSeries);
-    out.counter("wq_tuned_isolated_items_total",
-                "Items of per-CPU workqueues that started on isolated CPUs, no matter who queued them.");
-    for (const auto& [name, count] : items) out.sample({{"workqueue", name}}, number(count));
+    out.metric("wq_tuned_isolated_items_total",
+               "Items of per-CPU workqueues that started on isolated CPUs, no matter who queued them.");
+    for (const auto& [name, count] : items) out.sample({{"workqueue", name}}, count);
 }
 
 // Returns the comparisons of this kernel and topology with the latest pairs, newest first.
@@ -237,38 +231,34 @@ void add_evidence(Exposition& out, const MetricsInput& in) {
     Labels info = machine_labels(in);
     const std::string machine = fmt::format("{:016x}", hash_of(text_of(info)));
     info.insert(info.begin(), {"machine", machine});
-    out.gauge("wq_tuned_machine_info", "The kind of this machine, and a hash of it; always 1.");
+    out.metric("wq_tuned_machine_info", "The kind of this machine, and a hash of it; always 1.");
     out.sample(info, 1);
-    const auto comparisons = newest_comparisons(in);
-    const auto labels = [&](const LedgerEntry& entry, const Comparison::Column& column) {
-        return Labels{{"machine", machine},
-                      {"class", entry.key.kind},
-                      {"reference", entry.key.reference},
-                      {"reference_origin", entry.key.reference_origin},
-                      {"candidate", entry.key.candidate},
-                      {"counter", column.counter.name}};
+    struct Row {
+        Labels labels;
+        const Comparison::Column& column;
     };
-    out.gauge("wq_tuned_comparison_pairs", "Pairs of windows of a comparison, by counter.");
-    for (const LedgerEntry* entry : comparisons)
+    std::vector<Row> rows;
+    for (const LedgerEntry* entry : newest_comparisons(in))
         for (const Comparison::Column& column : entry->columns)
-            out.sample(labels(*entry, column), number(column.worse.count));
-    out.gauge("wq_tuned_comparison_effect_log",
-              "ln of the cost under the candidate over that under the reference, mean over all pairs.");
-    for (const LedgerEntry* entry : comparisons)
-        for (const Comparison::Column& column : entry->columns)
-            if (column.worse.count > 0)
-                out.sample(labels(*entry, column), column.sum / number(column.worse.count));
-    out.gauge("wq_tuned_evidence_log", "ln of the e-value of a comparison, by direction and stake.");
-    for (const LedgerEntry* entry : comparisons)
-        for (const Comparison::Column& column : entry->columns)
-            for (const auto& [direction, state] :
-                 {std::pair("better", &column.better), {"worse", &column.worse}})
-                for (std::size_t k = 0; k < kStakes.size(); k++) {
-                    Labels all = labels(*entry, column);
-                    all.emplace_back("direction", direction);
-                    all.emplace_back("stake", fmt::format("{}", kStakes[k]));
-                    out.sample(all, state->logs[k]);
-                }
+            rows.push_back({{{"machine", machine},
+                             {"class", entry->key.kind},
+                             {"reference", entry->key.reference},
+                             {"reference_origin", entry->key.reference_origin},
+                             {"candidate", entry->key.candidate},
+                             {"counter", column.counter.name}},
+                            column});
+    out.metric("wq_tuned_comparison_pairs", "Pairs of windows of a comparison, by counter.");
+    for (const auto& [labels, column] : rows) out.sample(labels, column.worse.count);
+    out.metric("wq_tuned_comparison_effect_log",
+               "ln of the cost under the candidate over that under the reference, mean over all pairs.");
+    for (const auto& [labels, column] : rows)
+        if (column.worse.count > 0) out.sample(labels, column.sum / static_cast<double>(column.worse.count));
+    out.metric("wq_tuned_evidence_log", "ln of the e-value of a comparison, by direction and stake.");
+    for (const auto& [labels, column] : rows)
+        for (const auto& [direction, state] : {std::pair("better", &column.better), {"worse", &column.worse}})
+            for (std::size_t k = 0; k < kStakes.size(); k++)
+                out.sample(with(with(labels, "direction", direction), "stake", fmt::format("{}", kStakes[k])),
+                           state->logs[k]);
 }
 
 // Returns the last verdict of each class and pair of arms on this kernel and topology: the newest
@@ -290,38 +280,35 @@ std::vector<const VerdictRecord*> last_verdicts(const MetricsInput& in) {
     return out;
 }
 
-Labels arms_of(const VerdictRecord& record) {
-    return {
-        {"class", record.key.kind}, {"reference", record.key.reference}, {"candidate", record.key.candidate}};
-}
-
-Labels with(Labels labels, const char* name, const std::string& value) {
-    labels.emplace_back(name, value);
-    return labels;
-}
-
 void add_verdicts(Exposition& out, const MetricsInput& in) {
-    const auto verdicts = last_verdicts(in);
-    const auto ratio = [](double percent) { return 1 + percent / 100; };
-    out.gauge("wq_tuned_verdict_info", "The last verdict on a class of targets; always 1.");
-    for (const auto* v : verdicts)
-        out.sample(with(arms_of(*v), "outcome", std::string(name_of(v->outcome))), 1);
-    out.gauge("wq_tuned_verdict_timestamp_seconds", "When the last verdict was reached, since 1970.");
-    for (const auto* v : verdicts) out.sample(arms_of(*v), static_cast<double>(v->time));
-    out.gauge(
+    struct Row {
+        const VerdictRecord& verdict;
+        Labels arms;
+        Labels counter;  // with that of the effect
+    };
+    std::vector<Row> rows;
+    for (const VerdictRecord* v : last_verdicts(in)) {
+        const Labels arms = {
+            {"class", v->key.kind}, {"reference", v->key.reference}, {"candidate", v->key.candidate}};
+        rows.push_back({*v, arms, with(arms, "counter", v->standing.counter)});
+    }
+    out.metric("wq_tuned_verdict_info", "The last verdict on a class of targets; always 1.");
+    for (const Row& row : rows)
+        out.sample(with(row.arms, "outcome", std::string(name_of(row.verdict.outcome))), 1);
+    out.metric("wq_tuned_verdict_timestamp_seconds", "When the last verdict was reached, since 1970.");
+    for (const Row& row : rows) out.sample(row.arms, row.verdict.time);
+    const auto ratio = [&out](const Row& row, double percent) { out.sample(row.counter, 1 + percent / 100); };
+    out.metric(
         "wq_tuned_effect_ratio",
         "Cost under the candidate over that under the baseline, as of the last verdict; above 1 is worse.");
-    for (const auto* v : verdicts)
-        if (v->standing.pairs > 0)
-            out.sample(with(arms_of(*v), "counter", v->standing.counter), ratio(v->standing.effect.percent));
-    out.gauge("wq_tuned_effect_lower_ratio", "Lower end of the interval of wq_tuned_effect_ratio.");
-    for (const auto* v : verdicts)
-        if (const auto& interval = v->standing.effect.interval)
-            out.sample(with(arms_of(*v), "counter", v->standing.counter), ratio(interval->low));
-    out.gauge("wq_tuned_effect_upper_ratio", "Upper end of the interval of wq_tuned_effect_ratio.");
-    for (const auto* v : verdicts)
-        if (const auto& interval = v->standing.effect.interval)
-            out.sample(with(arms_of(*v), "counter", v->standing.counter), ratio(interval->high));
+    for (const Row& row : rows)
+        if (row.verdict.standing.pairs > 0) ratio(row, row.verdict.standing.effect.percent);
+    out.metric("wq_tuned_effect_lower_ratio", "Lower end of the interval of wq_tuned_effect_ratio.");
+    for (const Row& row : rows)
+        if (const auto& interval = row.verdict.standing.effect.interval) ratio(row, interval->low);
+    out.metric("wq_tuned_effect_upper_ratio", "Upper end of the interval of wq_tuned_effect_ratio.");
+    for (const Row& row : rows)
+        if (const auto& interval = row.verdict.standing.effect.interval) ratio(row, interval->high);
 }
 
 }  // namespace
@@ -341,30 +328,23 @@ std::string metrics_text(const MetricsInput& in) {
 }
 
 void IsolatedItems::add(const CpuSet& cpus, const std::vector<StartedWork>& now) {
-    const bool same = cpus_ == cpus;
-    std::map<Key, Known> known;
+    const bool same = std::exchange(cpus_, cpus) == cpus;
+    const auto before = std::exchange(known_, {});
+    std::set<std::string> names;
     for (const StartedWork& one : now) {
         const Key key{one.address, one.workqueue};
-        const auto at = known_.find(key);
-        Known sum = at != known_.end() ? at->second : Known{};
+        const auto at = before.find(key);
+        Known& sum = known_[key] = at != before.end() ? at->second : Known{};
         // A new workqueue starts at zero. If the count fell, another workqueue has reused the address and the
         // name.
         if (same) sum.items += one.items - (one.items >= sum.counted ? sum.counted : 0);
         sum.counted = one.items;
-        known[key] = sum;
+        names.insert(one.workqueue);
     }
-    keep_names(known);
-    known_ = std::move(known);
-    cpus_ = cpus;
-}
-
-// A counter of a metric must not fall. So the items of a workqueue that is gone stay in the sum of its name,
-// as long as another workqueue has that name.
-void IsolatedItems::keep_names(const std::map<Key, Known>& now) {
-    std::set<std::string> names;
-    for (const auto& [key, sum] : now) names.insert(key.second);
-    for (const auto& [key, sum] : known_)
-        if (!now.contains(key)) gone_[key.second] += sum.items;
+    // A counter of a metric must not fall. So the items of a workqueue that is gone stay in the sum of its
+    // name, as long as another workqueue has that name.
+    for (const auto& [key, sum] : before)
+        if (!known_.contains(key)) gone_[key.second] += sum.items;
     std::erase_if(gone_, [&](const auto& one) { return !names.contains(one.first); });
 }
 
@@ -374,18 +354,8 @@ std::map<std::string, std::uint64_t> IsolatedItems::items() const {
     return out;
 }
 
-namespace {
-
-constexpr unsigned kTicks = 4;  // from one sample to the next
-
-}  // namespace
-
 void IsolatedWatch::tick(WorkCounters& counters) {
-    if (wait_ > 0) {
-        wait_--;
-        return;
-    }
-    wait_ = kTicks - 1;
+    if (ticks_++ % kTicks != 0) return;
     const CpuSet cpus = read_isolation(paths_).cpus();
     const auto started = cpus.empty() ? std::vector<StartedWork>{} : counters.started_on(cpus);
     if (started) items_.add(cpus, *started);

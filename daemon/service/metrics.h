@@ -10,9 +10,9 @@
 #include "base/cpu_set.h"
 #include "base/journal.h"
 #include "bpf/work_counters.h"
-#include "evidence/fleet_line.h"
 #include "evidence/verdicts.h"
 #include "experiment/experiment.h"
+#include "machine/host_facts.h"
 #include "machine/paths.h"
 #include "targets/engine.h"
 
@@ -38,8 +38,6 @@ class IsolatedItems {
     };
     using Key = std::pair<std::uint64_t, std::string>;  // a later workqueue may get the same address
 
-    void keep_names(const std::map<Key, Known>& now);
-
     CpuSet cpus_;
     std::map<Key, Known> known_;
     std::map<std::string, std::uint64_t> gone_;  // by name
@@ -57,10 +55,12 @@ class IsolatedWatch {
     [[nodiscard]] const IsolatedItems& items() const { return items_; }
 
   private:
+    static constexpr unsigned kTicks = 4;  // from one sample to the next
+
     const Paths& paths_;
     Log& log_;
     IsolatedItems items_;
-    unsigned wait_ = 0;  // ticks until the next sample
+    unsigned ticks_ = 0;
     std::string error_;  // last logged reason why there is no metric
 };
 

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/hash.h"
 
 namespace wq {
 namespace {
@@ -26,8 +25,7 @@ std::string advice(int code) {
         case EACCES:
         case EPERM:
             return "; root must be able to write to the folder, or a group named by SupplementaryGroups= in "
-                   "a "
-                   "drop-in for both units; see METRICS in wq-tuned(8)";
+                   "a drop-in for both units; see METRICS in wq-tuned(8)";
         case ENOENT:
             return "; the folder does not exist";
         default:
@@ -46,7 +44,8 @@ Status unlink_if_there(const std::string& path) {
 
 // After an error, removes the file: no metrics are better than old ones, because alerts detect that they are
 // missing.
-Status publish(const std::string& file, const std::string& text) {
+Status show_in(const std::string& file, const std::string& text) {
+    if (const auto now = read_file(file, text.size()); now && *now == text) return {};
     auto done = publish_file(file, text);
     if (!done) (void)unlink_if_there(file);
     return done;
@@ -75,39 +74,25 @@ void MetricsFile::show(const std::string& text) {
     if (!writing_) write();
 }
 
-// One write at a time: only the writer's callback tells what the file contains.
+// One write at a time, however long the disk takes: the newest text is enough.
 void MetricsFile::write() {
-    const std::uint64_t hash = hash_of(*next_);
-    const bool same = shown_ == hash;
     const std::string file = paths_.of_user(path_);
     writing_ = true;
     writer_.put(
-        file,
-        [file, text = *std::exchange(next_, {}), same] {
-            return same && exists(file) ? Status() : publish(file, text);
-        },
-        [this, file, hash](const Status& done) {
+        file, [file, text = *std::exchange(next_, {})] { return show_in(file, text); },
+        [this, file](const Status& done) {
             writing_ = false;
-            if (file == paths_.of_user(path_)) shown(hash, done);
+            if (!done && file == paths_.of_user(path_))
+                say(fmt::format("no metrics: {}{}", done.error().text, advice(done.error().code)));
+            if (done) said_.clear();
             if (next_) write();
         });
 }
 
-void MetricsFile::shown(std::uint64_t hash, const Status& done) {
-    if (!done) {
-        shown_.reset();
-        return say(fmt::format("no metrics: {}{}", done.error().text, advice(done.error().code)));
-    }
-    shown_ = hash;
-    said_.clear();
-}
-
 void MetricsFile::remove() {
-    shown_.reset();
     next_.reset();
     if (path_.empty()) return;
-    const std::string file = paths_.of_user(path_);
-    path_.clear();
+    const std::string file = paths_.of_user(std::exchange(path_, ""));
     writer_.put(
         file, [file] { return unlink_if_there(file); }, [this](const Status& done) { removed(done); });
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 
 #include "base/journal.h"
 #include "machine/paths.h"
-#include "state/record_writer.h"
+#include "state/state_file.h"
 
 namespace wq {
 
@@ -32,17 +31,15 @@ class MetricsFile {
 
   private:
     void write();
-    void shown(std::uint64_t hash, const Status& done);
     void removed(const Status& done);
     void say(const std::string& text);
 
     Paths paths_;
     Log& log_;
     RecordWriter& writer_;
-    std::string path_;                    // as in the policy
-    std::optional<std::uint64_t> shown_;  // hash of the file's content
-    std::optional<std::string> next_;     // text that is still to be written
-    bool writing_ = false;                // a text is being written
+    std::string path_;                 // as in the policy
+    std::optional<std::string> next_;  // text that is still to be written
+    bool writing_ = false;             // a text is being written
     std::string said_;
 };
 

@@ -12,12 +12,10 @@
 #include "base/file.h"
 #include "base/journal.h"
 #include "machine/workqueue_fs.h"
-#include "owned/baseline.h"
-#include "owned/mask_store.h"
-#include "owned/mask_writer.h"
+#include "owned/owned.h"
 #include "owned/restore.h"
 #include "service/metrics_file.h"
-#include "state/record_writer.h"
+#include "state/state_file.h"
 
 namespace wq {
 namespace {
@@ -49,27 +47,13 @@ bool take_restart(const Paths& paths, Log& log) {
     return marked && result != nullptr && std::string_view(result) == "success";
 }
 
-// Whether the policy keeps settings.
-bool is_kept(const Paths& paths, bool all) {
-    return !all && is_marked(keep_mark(paths)) && why_disabled(paths).empty();
-}
-
 Status put_back(const Paths& paths, bool all, Log& log) {
-    BaselineStore store(paths.baseline());
+    OwnedStore store(paths.owned());
     if (auto loaded = store.load(); !loaded) return loaded;
     WorkqueueFs files(paths);
-    if (const unsigned stayed = restore_entries(files, store, log, is_kept(paths, all)); stayed > 0)
-        return fail(fmt::format("targets not restored: {}", stayed));
-    return {};
-}
-
-Status put_masks_back(const Paths& paths, bool all, Log& log) {
-    if (is_kept(paths, all)) return {};
-    MaskStore store(paths.masks());
-    if (auto loaded = store.load(); !loaded) return loaded;
-    WorkqueueFs files(paths);
-    if (const unsigned stayed = restore_masks(files, store, log); stayed > 0)
-        return fail(fmt::format("masks not restored: {}", stayed));
+    const bool kept = !all && is_marked(keep_mark(paths)) && why_disabled(paths).empty();
+    if (const unsigned stayed = restore_all(files, store, log, kept); stayed > 0)
+        return fail(fmt::format("settings not restored: {}", stayed));
     return {};
 }
 
@@ -120,10 +104,7 @@ Status restore_after_exit(const RestoreOptions& options) {
     if (const auto told = publish_file(paths.status(), R"({"daemon":{"state":")" + state + "\"}}\n"); !told)
         log.write({LOG_WARNING, Event::none, told.error().text});
     if (restarting) return {};
-    const Status scopes = put_back(paths, options.all, log);
-    const Status masks = put_masks_back(paths, options.all, log);
-    const Status& done = scopes ? masks : scopes;
-    if (!scopes && !masks) log.write({LOG_ERR, Event::none, masks.error().text});  // only one is returned
+    const Status done = put_back(paths, options.all, log);
     // Last, because restoring the settings is more important.
     WriteUnlocked writer(paths, std::move(*lock));
     MetricsFile metrics(paths, log, writer);

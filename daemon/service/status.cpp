@@ -43,10 +43,6 @@ std::string reason_of(const Engine& engine, const Target& target, bool unplanned
            "; strict, but a CPU came online or the machine was suspended since: its workers may run anywhere";
 }
 
-json interval_json(const Effect& effect) {
-    return effect.interval ? json{effect.interval->low, effect.interval->high} : json(nullptr);
-}
-
 template <class T>
 json value_or_null(const std::optional<T>& value) {
     return value ? json(*value) : json(nullptr);
@@ -56,6 +52,7 @@ json comparison_json(const std::optional<ComparisonView>& view, const Judging& j
     if (!view) return nullptr;
     const ComparisonView& v = *view;
     const Decision& d = v.decision;
+    const auto& interval = v.effect.interval;
     return {{"reference", v.arms.reference.name()},
             {"candidate", v.arms.candidate.name()},
             {"course", name_of(v.course)},
@@ -66,7 +63,7 @@ json comparison_json(const std::optional<ComparisonView>& view, const Judging& j
             {"max_pairs", judging.settings.max_pairs},
             {"counter", d.counter},
             {"effect_percent", d.pairs > 0 ? json(v.effect.percent) : json(nullptr)},
-            {"interval_percent", interval_json(v.effect)},
+            {"interval_percent", interval ? json{interval->low, interval->high} : json(nullptr)},
             {"e_regressed", evidence_of(d.log_worse)},
             {"e_improved", evidence_of(d.log_better)},
             {"lost_seconds", v.lost_seconds},
@@ -74,6 +71,18 @@ json comparison_json(const std::optional<ComparisonView>& view, const Judging& j
             {"phase", v.measuring ? "measuring" : "waiting"},
             {"next_pair", value_or_null(v.next_pair)},
             {"reason", v.waits}};
+}
+
+// The result of the comparisons of TARGET; empty if nothing was compared yet. A candidate that regressed
+// counts as regressed also while it is tried again.
+std::optional<Judgement> outcome_of(const Target& target, const std::optional<ComparisonView>& view) {
+    const Step& step = target.step;
+    if (step.kind == Step::Kind::kept) return Judgement::improved;
+    const bool regressed = (view && view->judgement == Judgement::regressed) ||
+                           (step.verdict != nullptr && step.verdict->outcome == Judgement::regressed);
+    if (regressed) return Judgement::regressed;
+    if (step.kind == Step::Kind::reverted || (view && view->decision.pairs > 0)) return Judgement::undecided;
+    return {};
 }
 
 json policy_state_json(const PolicyState& policy, const std::vector<Origin>& expired) {
@@ -88,18 +97,18 @@ json policy_state_json(const PolicyState& policy, const std::vector<Origin>& exp
 
 json target_json(const Engine& engine, const std::optional<ComparisonView>& view, const Target& target,
                  bool unplanned) {
-    const BaselineEntry* entry = engine.ownership().entry(target.now.name);
+    const Owned* entry = engine.ownership().entry(target.now.name);
     const auto outcome = outcome_of(target, view);
     return {{"name", target.now.name},
             {"kind", name_of(target.now.kind)},
             {"scope", word_or_null(target.now.scope.word)},
             {"effective", name_or_null(target.now.scope.effective)},
-            {"baseline", word_or_null(entry != nullptr ? entry->scope : target.now.scope.word)},
+            {"baseline", word_or_null(entry != nullptr ? entry->main.baseline : target.now.scope.word)},
             {"order", word_or_null(entry == nullptr ? "" : std::string(name_of_order(entry->holder)))},
             {"planned", name_or_null(target.plan.planned)},
             {"state", name_of(target.state)},
             {"reason", reason_of(engine, target, unplanned)},
-            {"strict", target.now.strict ? json(*target.now.strict) : json(nullptr)},
+            {"strict", value_or_null(target.now.strict)},
             {"outcome", outcome ? json(name_of(*outcome)) : json(nullptr)},
             {"comparison", comparison_json(view, engine.policy().judge)},
             {"verdict", target.step.verdict != nullptr ? to_json(*target.step.verdict) : json(nullptr)}};
@@ -133,17 +142,6 @@ void PolicyState::broken(const PolicyErrors& errors, std::int64_t now) {
     error = errors.front().text();
 }
 
-// A candidate that regressed counts as regressed also while it is tried again.
-std::optional<Judgement> outcome_of(const Target& target, const std::optional<ComparisonView>& view) {
-    const Step& step = target.step;
-    if (step.kind == Step::Kind::kept) return Judgement::improved;
-    const bool regressed = (view && view->judgement == Judgement::regressed) ||
-                           (step.verdict != nullptr && step.verdict->outcome == Judgement::regressed);
-    if (regressed) return Judgement::regressed;
-    if (step.kind == Step::Kind::reverted || (view && view->decision.pairs > 0)) return Judgement::undecided;
-    return {};
-}
-
 json status_json(const Engine& engine, const Experiment* experiment, const std::string& daemon_state,
                  const PolicyState& policy) {
     json targets = json::array();
@@ -169,12 +167,12 @@ json status_json(const Engine& engine, const Experiment* experiment, const std::
 json masks_json(const MaskKeeper& masks) {
     json out = json::array();
     for (const auto& [name, mask] : masks.masks()) {
-        const MaskEntry* entry = masks.entry(name);
-        const CpuSet baseline = entry != nullptr ? entry->before() : mask.now.cpus;
+        const Owned* entry = masks.entry(name);
+        const std::string& baseline = entry != nullptr ? entry->main.baseline : mask.now.text;
         const bool has_mask = !mask.now.text.empty();
         out.push_back({{"name", name},
                        {"cpumask", has_mask ? json(mask.now.effective.list()) : json(nullptr)},
-                       {"baseline", has_mask ? json(baseline.list()) : json(nullptr)},
+                       {"baseline", has_mask ? json(plain(Knob::mask, baseline)) : json(nullptr)},
                        {"planned", word_or_null(mask.planned.list())},
                        {"state", name_of(mask.state)},
                        {"reason", mask.reason}});
@@ -194,8 +192,6 @@ std::string dump_json(const json& document) {
 }
 
 namespace {
-
-using nlohmann::json;
 
 constexpr std::size_t kMostBytes = 64 << 20;  // 10,000 targets need about a third
 constexpr int kMostDepth = 12;                // of a document; ours has 6
@@ -224,6 +220,16 @@ std::string word(const json& object, const char* key) {
     return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+// DOCUMENT has "daemon" with a state, and targets with names. The type of nothing else is checked.
+bool is_status(const json& document) {
+    constexpr std::array kStates = {"running", "paused", "observing"};
+    if (!document.is_object() || !document.contains("daemon") || !document.contains("targets")) return false;
+    const json& targets = document.at("targets");
+    const auto has_name = [](const json& each) { return each.is_object() && !word(each, "name").empty(); };
+    return std::ranges::count(kStates, word(document.at("daemon"), "state")) == 1 && targets.is_array() &&
+           std::ranges::all_of(targets, has_name);
+}
+
 tl::unexpected<Error> not_running(std::string why = "") {
     return fail(std::move(why), ESRCH);
 }
@@ -244,15 +250,6 @@ std::string status_text(json document) {
     return dump_json(document);
 }
 
-bool is_status(const json& document) {
-    constexpr std::array kStates = {"running", "paused", "observing"};
-    if (!document.is_object() || !document.contains("daemon") || !document.contains("targets")) return false;
-    const json& targets = document.at("targets");
-    const auto has_name = [](const json& each) { return each.is_object() && !word(each, "name").empty(); };
-    return std::ranges::count(kStates, word(document.at("daemon"), "state")) == 1 && targets.is_array() &&
-           std::ranges::all_of(targets, has_name);
-}
-
 Result<json> read_status(const Paths& paths) {
     const std::string path = paths.status();
     const auto text = read_file(path, kMostBytes);
@@ -263,11 +260,11 @@ Result<json> read_status(const Paths& paths) {
         return !deep;
     };
     json document = json::parse(*text, look, false);
-    const json daemon = document.is_object() ? document.value("daemon", json(nullptr)) : json(nullptr);
-    const std::string state = word(daemon, "state");
+    if (!document.is_object()) document = json::object();
+    const std::string state = word(document["daemon"], "state");
     if (state == "absent") return not_running();
     if (state == "restarting") return not_running("it is being restarted");
-    const json process = document.is_object() ? document.value("process", json(nullptr)) : json(nullptr);
+    const json& process = document["process"];
     const auto number = [&process](const char* key) {
         const auto found = process.find(key);
         return found != process.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
@@ -287,12 +284,8 @@ Result<json> read_status(const Paths& paths) {
 
 namespace {
 
-json bool_or_null(std::optional<bool> known) {
-    return known ? json(*known) : json(nullptr);
-}
-
 json work_json(const WatchedWork& work) {
-    return {{"workqueue", work.workqueue.empty() ? json(nullptr) : json(work.workqueue)},
+    return {{"workqueue", word_or_null(work.workqueue)},
             {"kind", work.workqueue.empty() ? json(nullptr) : json(work.per_cpu ? "per-cpu" : "unbound")},
             {"function", work.function},
             {"items", work.items}};
@@ -303,9 +296,7 @@ json work_json(const WatchedWork& work) {
 json isolation_json(const Isolation& isolation) {
     json partitions = json::array();
     for (const Partition& p : isolation.partitions)
-        partitions.push_back({{"cgroup", p.cgroup.empty() ? json(nullptr) : json(p.cgroup)},
-                              {"cpus", p.cpus.list()},
-                              {"type", p.type}});
+        partitions.push_back({{"cgroup", word_or_null(p.cgroup)}, {"cpus", p.cpus.list()}, {"type", p.type}});
     return {{"isolcpus", isolation.isolcpus.list()},
             {"nohz_full", isolation.nohz_full.list()},
             {"partitions", std::move(partitions)},
@@ -323,10 +314,9 @@ json counted_json(const Watched& watched) {
 json features_json(const KernelInfo& kernel, const KernelFeatures& features, bool cut_short) {
     json named = json::object();
     for (const NamedFeature& feature : kFeatures)
-        named[std::string(feature.name)] = bool_or_null(features.*feature.value);
+        named[std::string(feature.name)] = value_or_null(features.*feature.value);
     if (cut_short) named["exact_parsing"] = false;
-    return {{"release", kernel.release.empty() ? json(nullptr) : json(kernel.release)},
-            {"features", std::move(named)}};
+    return {{"release", word_or_null(kernel.release)}, {"features", std::move(named)}};
 }
 
 json pods_json(const KernelInfo& kernel, const Topology& topology) {
@@ -336,7 +326,7 @@ json pods_json(const KernelInfo& kernel, const Topology& topology) {
         for (const CpuSet& pod : pods_in(kernel, scope, topology, 1)) lists.push_back(pod.list());
     }
     return {{"source", kernel.pods ? "kernel" : "model"},
-            {"why", kernel.pods_unread.empty() ? json(nullptr) : json(kernel.pods_unread)},
+            {"why", word_or_null(kernel.pods_unread)},
             {"differ", std::move(differ)}};
 }
 

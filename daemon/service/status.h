@@ -34,9 +34,6 @@ struct PolicyState {
     [[nodiscard]] bool nothing_to_plan_by() const { return !error.empty() && !in_force; }
 };
 
-// The result of the comparisons of TARGET. VIEW: the current comparison. Empty if nothing was compared yet.
-std::optional<Judgement> outcome_of(const Target& target, const std::optional<ComparisonView>& view);
-
 // The document of `wq-tunectl status --json`: {"daemon":{...},"targets":[...]}. DAEMON_STATE
 // is running, paused (by a kill switch or an order), observing or absent; EXPERIMENT is nullptr if absent.
 nlohmann::json status_json(const Engine& engine, const Experiment* experiment,
@@ -60,9 +57,6 @@ std::string status_text(nlohmann::json document);
 // Returns the document of the daemon that runs now. Error: ESRCH if none runs; the text says why the file is
 // not believed, "" if there is none or the restorer has replaced it.
 Result<nlohmann::json> read_status(const Paths& paths);
-
-// DOCUMENT has "daemon" with a state, and targets with names. The type of nothing else is checked.
-bool is_status(const nlohmann::json& document);
 
 // "isolation" of `wq-tunectl status --json`: the isolated CPUs, and the work that the daemon counted on them.
 nlohmann::json isolation_json(const Isolation& isolation);

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "state/record_writer.h"
+#include "state/state_file.h"
 
 namespace wq {
 

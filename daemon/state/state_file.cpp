@@ -106,17 +106,20 @@ Status StateFileBase::remove() {
     return remove_file(path_);
 }
 
-Result<bool> StateFileBase::read_by(const StateDescription& description) const {
+Result<bool> StateFileBase::read_by(const StateDescription& description,
+                                    std::optional<std::uint64_t>* hash) const {
     const auto text = read_if_there(path_, rules_.limit);
     if (!text) return tl::unexpected(text.error());
     if (!*text) return false;
     const std::string why = why_broken(**text, rules_.version, description);
     if (!why.empty()) return fail(path_ + ": " + why, EBADMSG);
+    if (hash != nullptr) *hash = hash_of(**text);
     return true;
 }
 
 Result<bool> StateFileBase::load_by(const StateDescription& description) {
-    auto found = read_by(description);
+    saved_.reset();
+    auto found = read_by(description, &saved_);
     refused_ = !found;
     if (found || !is_broken(found.error()) || rules_.if_broken == IfBroken::refuse) return found;
     const Error error = set_aside(path_, found.error());

@@ -7,6 +7,17 @@
 #include "targets/ownership.h"
 
 namespace wq {
+
+Wish baseline(State state, std::string reason) {
+    return {{state, std::move(reason)}};
+}
+
+Wish hands_off(Shown shown) {
+    Wish out{std::move(shown)};
+    out.hands_off = true;
+    return out;
+}
+
 namespace {
 
 // The state of a target that is left at its baseline, from its plan alone.
@@ -31,38 +42,30 @@ State state_of(Finding finding) {
 
 struct Facts {
     const Target& target;
-    const BaselineEntry* entry;
+    const Owned* entry;
     const Circumstances& all;
 };
-
-Wish baseline(State state, std::string reason) {
-    return {{state, std::move(reason)}};
-}
-
-Wish hands_off(Shown shown) {
-    Wish out{std::move(shown)};
-    out.hands_off = true;
-    return out;
-}
 
 Wish refused(const Refusal& refusal) {
     return baseline(refusal.as, refusal.reason);
 }
 
+// The strictness to put back; empty if none of ours may be in place.
+std::optional<bool> strict_before(const Owned* entry) {
+    return owns_strict(entry) ? std::optional(entry->strict->baseline == "1") : std::nullopt;
+}
+
 Wish for_arm(const Facts& f, State state, std::string reason, const Arm& arm) {
     if (const Refusal* why = f.target.refusal_of(arm.word)) return refused(*why);
     // If we wrote a strictness and no rule names one any more, its baseline is put back.
-    const bool strict_is_ours = f.entry != nullptr && f.entry->may_strict;
-    return {
-        {state, std::move(reason)}, arm.word, arm.strict || !strict_is_ours ? arm.strict : f.entry->strict};
+    return {{state, std::move(reason)}, arm.word, arm.strict ? arm.strict : strict_before(f.entry)};
 }
 
 // A pin sets only the scope; a strictness that we wrote is put back. While the pods are unknown nothing new
 // is written, not even for an earlier order.
 Wish by_pin(const Facts& f) {
-    if (const Refusal* why = f.target.refusal_of(f.entry->pinned)) return refused(*why);
-    return {held_by_order(*f.entry), f.entry->pinned, f.entry->may_strict ? f.entry->strict : std::nullopt,
-            !f.all.pods_unknown.empty()};
+    if (const Refusal* why = f.target.refusal_of(f.entry->note)) return refused(*why);
+    return {held_by_order(*f.entry), f.entry->note, strict_before(f.entry), !f.all.pods_unknown.empty()};
 }
 
 bool is_compared(const Facts& f) {
@@ -116,7 +119,7 @@ Wish by_plan(const Facts& f) {
         // baseline.
         if (f.entry != nullptr && f.entry->holder == Holder::slot) {
             const std::string& held = f.target.held;
-            if (held.empty() || held == f.entry->scope) return out;
+            if (held.empty() || held == f.entry->main.baseline) return out;
             out.state = State::set;
             out.word = held;
             return out;
@@ -131,7 +134,7 @@ Wish by_plan(const Facts& f) {
 
 }  // namespace
 
-Wish decide(const Target& target, const BaselineEntry* entry, const Circumstances& all) {
+Wish decide(const Target& target, const Owned* entry, const Circumstances& all) {
     const Facts f{target, entry, all};
     const Planned& plan = target.plan;
     const Holder holder = holder_of(target, entry);
@@ -155,27 +158,30 @@ Wish decide(const Target& target, const BaselineEntry* entry, const Circumstance
     return by_plan(f);
 }
 
-bool Wish::sets(const Target& target) const {
-    return wants() && (target.now.scope.word != word || (strict && strict != target.now.strict));
+bool Wish::sets(const Managed& item) const {
+    const Values now = item.values();
+    return wants() && (now.main != word || (strict && strict != now.strict));
 }
 
-Shown held_by_order(const BaselineEntry& entry) {
+Shown held_by_order(const Owned& entry) {
     return {entry.holder == Holder::pin ? State::pinned : State::reverted,
-            entry.why.empty() ? "by an operator's order" : entry.why};
+            entry.must_stay() ? entry.note : "by an operator's order"};
 }
 
-Shown left_to_writer(const Target& target) {
-    return {State::external, fmt::format("an external writer wrote '{}'", *target.external)};
+Shown left_to_writer(const Managed& item) {
+    const std::string what =
+        item.file() == Knob::mask ? "CPUs " + *item.external : "'" + *item.external + "'";
+    return {State::external, "an external writer wrote " + what};
 }
 
-Shown as_found(const Target& target, const BaselineEntry* entry, const Wish& wish, const Circumstances& all) {
+Shown as_found(const Managed& item, const Owned* entry, const Wish& wish, const std::string& unsaved) {
     if (wish.hands_off) return wish.shown();
-    if (target.is_stuck()) return {State::quarantined, target.stuck_why};
-    if (wish.sets(target)) {
-        const char* next = target.failures > 0 ? "about to be tried again: " : "about to be applied: ";
-        return {State::waiting, all.unsaved.empty() ? next + wish.reason : all.unsaved};
+    if (item.is_stuck()) return {State::quarantined, item.stuck_why};
+    if (wish.sets(item)) {
+        const char* next = item.failures > 0 ? "about to be tried again: " : "about to be applied: ";
+        return {State::waiting, unsaved.empty() ? next + wish.reason : unsaved};
     }
-    if (!wish.word && holds_ours(target, entry)) return {State::set, "left in force"};
+    if (!wish.word && holds_ours(item, entry)) return {State::set, "left in force"};
     return wish.shown();
 }
 

@@ -23,7 +23,6 @@ struct Circumstances {
     const Policy& policy;
     std::string observing = {};     // why nothing is written; "" if the policy is followed
     std::string pods_unknown = {};  // why nothing new is set; "" if the pods are known
-    std::string unsaved = {};       // why baselines could not be saved; "" if they could
     Waiting waiting = {};
 };
 
@@ -35,22 +34,26 @@ struct Wish : Shown {
     bool lacks_scope = false;              // its rule names a scope that this kernel does not have
 
     [[nodiscard]] const Shown& shown() const { return *this; }
-    // Whether the files of TARGET have to change, according to the last look.
-    [[nodiscard]] bool sets(const Target& target) const;
+    // Whether the files of ITEM have to change, according to the last look.
+    [[nodiscard]] bool sets(const Managed& item) const;
     // Whether the wish is a word to write, and not the baseline.
     [[nodiscard]] bool wants() const { return word && !hands_off; }
 };
 
 // Decides what TARGET should hold, and which state and reason are shown. ENTRY: its baseline entry, or
 // nullptr. Pure.
-Wish decide(const Target& target, const BaselineEntry* entry, const Circumstances& all);
+Wish decide(const Target& target, const Owned* entry, const Circumstances& all);
 
 // State and reason of a target that an order holds, whose entry is ENTRY.
-Shown held_by_order(const BaselineEntry& entry);
-// State and reason of TARGET while it is left to an external writer.
-Shown left_to_writer(const Target& target);
+Shown held_by_order(const Owned& entry);
+// State and reason of ITEM while it is left to an external writer.
+Shown left_to_writer(const Managed& item);
 
-// State and reason of TARGET as it was found, before WISH is carried out. Pure.
-Shown as_found(const Target& target, const BaselineEntry* entry, const Wish& wish, const Circumstances& all);
+// A wish for the baseline, and one to write nothing.
+Wish baseline(State state, std::string reason);
+Wish hands_off(Shown shown);
+
+// State and reason of ITEM as it was found, before WISH is carried out. UNSAVED: as in Circumstances. Pure.
+Shown as_found(const Managed& item, const Owned* entry, const Wish& wish, const std::string& unsaved);
 
 }  // namespace wq

@@ -19,7 +19,7 @@ Engine::Engine(Edges edges, KernelInfo kernel)
       inventory_({edges_.log, edges_.read_topology, edges_.opted_out}, kernel_),
       ownership_(edges_.store),
       log_(edges_.log),
-      applier_(edges_.files, edges_.store, ownership_, log_),
+      reconciler_(edges_.files, edges_.store, ownership_, log_),
       keys_(inventory_, policy_),
       orders_(*this),
       circumstances_{.policy = policy_} {}
@@ -27,13 +27,7 @@ Engine::Engine(Edges edges, KernelInfo kernel)
 void Engine::set_policy(Policy policy) {
     policy_ = std::move(policy);
     log_.start_over();
-    for (auto& [name, target] : targets_) {
-        target.external.reset();
-        target.last_word.clear();
-        target.last_strict.reset();
-        target.refused.clear();
-        target.failures = target.stuck = 0;
-    }
+    for (auto& [name, target] : targets_) target.start_over();
     if (targets_.empty()) return;  // at the start, not at a reload
     ownership_.start_over();
     inventory_.start_over();
@@ -60,7 +54,7 @@ void Engine::look() {
     look_and_plan();
     refresh_circumstances();
     for (auto& [name, target] : targets_)
-        target.show(as_found(target, ownership_.entry(name), decide_on(target), circumstances_));
+        target.show(as_found(target, ownership_.entry(name), decide_on(target), reconciler_.unsaved()));
 }
 
 void Engine::step_all() {
@@ -69,11 +63,8 @@ void Engine::step_all() {
 }
 
 void Engine::restore_all() {
-    restore_entries(edges_.files, edges_.store, edges_.log);
-    for (auto& [name, target] : targets_) {
-        target.last_word.clear();
-        target.last_strict.reset();
-    }
+    wq::restore_all(edges_.files, edges_.store, edges_.log);
+    for (auto& [name, target] : targets_) target.last = {};
 }
 
 void Engine::keep_all() {
@@ -82,9 +73,7 @@ void Engine::keep_all() {
 }
 
 bool Engine::wants_retry() const {
-    return std::any_of(targets_.begin(), targets_.end(), [](const auto& item) {
-        return item.second.failures > 0 && item.second.failures < Target::kTries;
-    });
+    return std::ranges::any_of(targets_, [](const auto& item) { return item.second.wants_retry(); });
 }
 
 std::string Engine::summary() const {
@@ -125,7 +114,7 @@ void Engine::look_at(const std::string& name, const CpuSet& unbound_mask) {
     if (!now) log_.write_once(LOG_WARNING, Event::none, now.error().text);
     if (now && now->unread)
         log_.write_once(LOG_WARNING, Event::none, fmt::format("{}: {}", name, now->untouchable));
-    const BaselineEntry* entry = ownership_.entry(name);
+    const Owned* entry = ownership_.entry(name);
     if (!now || now->unread || unbound_mask.empty()) {
         // The read may fail only because memory is short for a moment. A managed target stays as it is until
         // it can be read.
@@ -149,7 +138,7 @@ void Engine::keep_unread(Target& target, const Workqueue* seen) {
 }
 
 void Engine::notice(Target& target, std::optional<bool> strict) {
-    if (const auto news = ownership_.notice(target, strict)) applier_.leave_to_writer(target, *news);
+    if (const auto news = ownership_.notice(target, strict)) reconciler_.leave_to_writer(target, *news);
 }
 
 void Engine::forget(const std::string& name) {
@@ -178,8 +167,7 @@ Result<const Target*> Engine::look_for_order(const std::string& name) {
 
 void Engine::order(const std::string& name, Holder holder, const std::string& scope) {
     const auto found = targets_.find(name);
-    BaselineEntry& entry =
-        found == targets_.end() ? *ownership_.entry(name) : ownership_.entry_for(found->second.now);
+    Owned& entry = found == targets_.end() ? *ownership_.entry(name) : ownership_.entry_for(found->second);
     entry.hold(holder, scope);
     if (found == targets_.end()) return;
     Target& target = found->second;
@@ -263,9 +251,10 @@ void Engine::take(PlanLine line) {
 // its baseline from now on: otherwise each mount could move it back and forth.
 void Engine::leave_followers() {
     Target& target = targets_.at(kDefaultTarget);
-    if (ownership_.entry_for(target.now).holder == Holder::revert) return;
+    if (ownership_.entry_for(target).holder == Holder::revert) return;
     ownership_.stay_at_baseline(target, default_stays_ + "; not set again before a reload or a boot");
-    log_.write(LOG_NOTICE, Event::restored, target, default_stays_ + "; it is put back until a reload");
+    log_.write(LOG_NOTICE, Event::restored, target.now.name,
+               default_stays_ + "; it is put back until a reload", {});
 }
 
 std::string Engine::why_default_stays(const std::string& name) const {
@@ -313,45 +302,16 @@ Wish Engine::decide_on(const Target& target) {
 
 // ---- writing
 
-// Announces all writes on disk before the first one, and settles them on disk after the last one: two saves,
-// also for a thousand targets. @default is put back before its followers, and moved after those that have a
-// setting of their own.
+// @default is put back before its followers, and moved after those that have a setting of their own.
 void Engine::write() {
     refresh_circumstances();
-    std::vector<std::pair<std::string, Wish>> wishes;
-    for (auto& [name, target] : targets_) {
-        const Wish& wish = wishes.emplace_back(name, decide_on(target)).second;
-        target.show(wish.shown());
-        applier_.announce(target, wish, goes_back(target, wish));
-    }
-    std::ranges::stable_sort(wishes, {}, [](const auto& each) {
-        return each.first != kDefaultTarget ? 1 : each.second.word ? 2 : 0;
+    std::vector<Job> jobs;
+    for (auto& [name, target] : targets_) jobs.push_back({&target, decide_on(target)});
+    std::ranges::stable_sort(jobs, {}, [](const Job& job) {
+        return job.item->name() != kDefaultTarget ? 1 : job.wish.word ? 2 : 0;
     });
-    const auto saved = ownership_.save();
-    circumstances_.unsaved = saved ? "" : saved.error().in("its baseline cannot be saved").text;
-    if (!saved) log_.write_once(LOG_ERR, Event::baseline_broken, saved.error().in("no new settings").text);
-    for (const auto& [name, wish] : wishes) {
-        Target& target = targets_.at(name);
-        // If an external writer wrote only one of word and strictness, and the other one is ours, it stays
-        // until the daemon ends or must not write.
-        if (target.external && goes_back(target, wish)) applier_.put_half_back(target);
-        if (wish.hands_off) continue;
-        if (!wish.word)
-            applier_.put_back(target);  // needs no save: the baseline was on disk before our first write
-        else if (saved)
-            applier_.carry_out(target, wish);
-        else if (wish.sets(target))
-            target.show({State::waiting, circumstances_.unsaved});
-    }
+    reconciler_.run(jobs, circumstances_.observing);
     std::erase_if(targets_, [](const auto& item) { return item.second.gone; });
-    if (const auto again = ownership_.save(); !again)
-        log_.write_once(LOG_ERR, Event::none, again.error().text);
-}
-
-// Whether what is ours in TARGET is about to be put back.
-bool Engine::goes_back(const Target& target, const Wish& wish) const {
-    if (target.external) return !circumstances_.observing.empty() && ownership_.holds_ours(target);
-    return !wish.hands_off && !wish.word && !target.is_stuck();
 }
 
 }  // namespace wq

@@ -11,12 +11,12 @@
 
 #include "base/journal.h"
 #include "machine/workqueue_fs.h"
-#include "targets/applier.h"
 #include "targets/decide.h"
 #include "targets/inventory.h"
 #include "targets/keys.h"
 #include "targets/orders.h"
 #include "targets/ownership.h"
+#include "targets/reconciler.h"
 
 namespace wq {
 
@@ -30,7 +30,7 @@ struct Switched {
     std::uint64_t took = 0;  // us
 };
 
-// Connects the parts: it looks (Inventory, Ownership), plans, decides (decide.h) and writes (Applier).
+// Connects the parts: it looks (Inventory, Ownership), plans, decides (decide.h) and writes (Reconciler).
 // reconcile() does all of this. It may be called at any time, and writes nothing if nothing changed.
 //
 // engine_slot.cpp has the functions for slots, engine.cpp the rest.
@@ -38,7 +38,7 @@ class Engine {
   public:
     struct Edges {
         WorkqueueFs& files;
-        BaselineStore& store;
+        OwnedStore& store;
         Log& log;
         std::function<Result<Topology>()> read_topology;
         std::function<std::optional<bool>(const std::string& name)> opted_out;  // as in Inventory::Edges
@@ -132,7 +132,7 @@ class Engine {
     [[nodiscard]] bool wants_retry() const;
     [[nodiscard]] std::string summary() const;                               // one line, for STATUS=
     [[nodiscard]] unsigned writes() const { return edges_.files.writes(); }  // to /sys, since the start
-    [[nodiscard]] const Applier& applier() const { return applier_; }
+    [[nodiscard]] const Reconciler& reconciler() const { return reconciler_; }
 
   private:
     // ---- looks and plans
@@ -152,7 +152,6 @@ class Engine {
     // ---- decides
     void refresh_circumstances();
     Wish decide_on(const Target& target);
-    [[nodiscard]] bool goes_back(const Target& target, const Wish& wish) const;
     // ---- a slot
     Outcome found_foreign(Target& target, const Arm& arm);
     Outcome may_switch(const Switch& to);
@@ -164,7 +163,7 @@ class Engine {
     Inventory inventory_;
     Ownership ownership_;
     TargetLog log_;
-    Applier applier_;
+    Reconciler reconciler_;
     Keys keys_;
     Orders orders_;
     NamedOnly named_only_;

@@ -15,7 +15,7 @@ std::optional<Engine::Glance> Engine::glance(const std::string& name) {
     const auto now = edges_.files.read(name, edges_.files.unbound_mask());
     if (!now || now->inode != target.inode || now->unread || now->effective.empty()) return {};
     target.effective = now->effective;
-    return Glance{keys_.cpus_of(target), now->scope.word, now->scope.word != found->second.last_word};
+    return Glance{keys_.cpus_of(target), now->scope.word, now->scope.word != found->second.last.main};
 }
 
 Status Engine::may_try(const std::string& name) {
@@ -26,8 +26,9 @@ Status Engine::may_try(const std::string& name) {
     const Holder holder = ownership_.holder_of(target);
     if (holder == Holder::pin) return fail(name + ": pinned; unpin it first", EBUSY);
     if (holder == Holder::revert) {
-        const std::string& why = ownership_.entry(name)->why;
-        return fail(name + ": " + (why.empty() ? "reverted by an operator's order; unpin it first" : why),
+        const Owned& entry = *ownership_.entry(name);
+        return fail(name + ": " +
+                        (entry.must_stay() ? entry.note : "reverted by an operator's order; unpin it first"),
                     EBUSY);
     }
     if (target.unread) return fail(name + ": cannot be read now", EAGAIN);
@@ -48,7 +49,7 @@ std::vector<Status> Engine::enter_slot(const std::vector<std::string>& names) {
             may = fail(name + ": was replaced by another workqueue of the same name", ENODEV);
         if (may) {
             Target& target = targets_.at(name);
-            ownership_.entry_for(target.now).hold(Holder::slot);
+            ownership_.entry_for(target).hold(Holder::slot);
             target.in_slot = true;
             target.held = target.now.scope.word;
         }
@@ -75,7 +76,7 @@ Outcome Engine::found_foreign(Target& target, const Arm& arm) {
     if (seen.strict) target.now.strict = seen.strict;
     if (seen.found.word == Whose::foreign) return {Outcome::Kind::foreign, false, seen.scope->word, 0};
     if (arm.strict && seen.found.strict == Whose::foreign)
-        return {Outcome::Kind::foreign, false, *seen.strict ? "strict" : "not strict", 0, "", true};
+        return {Outcome::Kind::foreign, false, *seen.strict ? "strict" : "not strict", 0, Knob::strict};
     return {};
 }
 
@@ -93,14 +94,13 @@ Outcome Engine::may_switch(const Switch& to) {
 
 void Engine::end_switch(Target& target, const Arm& arm, const Outcome& outcome) {
     if (outcome.kind == Outcome::Kind::done) {
-        target.last_word = arm.word;
-        target.now.scope = {arm.word, arm.scope};
-        if (arm.strict) target.now.strict = target.last_strict = arm.strict;
+        target.wrote({arm.word, arm.strict});
+        target.now.scope.effective = arm.scope;
         return;
     }
     target.in_slot = false;
     if (target.external || ownership_.entry(target.now.name) == nullptr) return;
-    applier_.take_failure(target, arm.word, outcome);
+    reconciler_.take_failure(target, arm.word, outcome);
 }
 
 // Between two windows the entries on disk have exactly the words that are in place.
@@ -110,7 +110,7 @@ std::vector<Switched> Engine::switch_to(const std::vector<Switch>& switches,
     for (std::size_t i = 0; i < switches.size(); i++) {
         out[i].outcome = may_switch(switches[i]);
         if (out[i].outcome.kind != Outcome::Kind::done) continue;
-        ownership_.entry(switches[i].name)->announce(switches[i].arm.word, switches[i].arm.strict);
+        ownership_.entry(switches[i].name)->announce({switches[i].arm.word, switches[i].arm.strict});
     }
     const auto saved = ownership_.save();
     for (std::size_t i = 0; i < switches.size(); i++) {
@@ -122,7 +122,8 @@ std::vector<Switched> Engine::switch_to(const std::vector<Switch>& switches,
         const auto found = targets_.find(name);
         if (found == targets_.end()) continue;
         Target& target = found->second;
-        if (outcome.kind == Outcome::Kind::done) outcome = applier_.rewrite(target, arm, clock, out[i].took);
+        if (outcome.kind == Outcome::Kind::done)
+            outcome = reconciler_.rewrite(target, arm, clock, out[i].took);
         if (target.in_slot) end_switch(target, arm, outcome);
     }
     if (const auto again = ownership_.save(); !again)
@@ -141,7 +142,7 @@ void Engine::leave_slot(const std::vector<std::string>& names) {
         if (target.external && ownership_.holds_ours(target)) {
             ownership_.entry(name)->announce_baseline();
             (void)ownership_.save();  // it is put back even if this fails
-            applier_.put_half_back(target);
+            reconciler_.put_half_back(target);
         }
         make_step(target);
     }

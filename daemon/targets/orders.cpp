@@ -20,14 +20,15 @@ Status Orders::pin(const std::string& name, const std::string& scope) {
         return fail("pods unknown: " + why, EPERM);
     if (const std::string why = engine_.why_default_stays(name); !why.empty())
         return fail(name + ": " + why, EPERM);
-    const BaselineEntry* known = engine_.ownership().entry(name);
-    const BaselineEntry before = known == nullptr ? BaselineEntry{} : *known;
+    const Owned* known = engine_.ownership().entry(name);
+    const Owned before = known == nullptr ? Owned{} : *known;
     engine_.order(name, Holder::pin, scope);
     engine_.write();
     const auto after = engine_.targets().find(name);
     if (after == engine_.targets().end()) return fail(name + ": vanished", ENOENT);
     if (after->second.state == State::pinned) return {};
-    if (BaselineEntry* entry = engine_.ownership().entry(name); entry != nullptr) entry->hold_as(before);
+    if (Owned* entry = engine_.ownership().entry(name); entry != nullptr)
+        entry->hold(before.holder, before.note);
     const std::string reason = after->second.reason;
     engine_.write();
     return fail(name + ": " + reason, EIO);
@@ -35,17 +36,17 @@ Status Orders::pin(const std::string& name, const std::string& scope) {
 
 Status Orders::unpin(const std::string& name) {
     engine_.look_at(name);
-    const BaselineEntry* entry = engine_.ownership().entry(name);
+    const Owned* entry = engine_.ownership().entry(name);
     if (entry == nullptr || !is_order(entry->holder))
         return fail(name + ": neither pinned nor reverted", ENOENT);
-    const BaselineEntry before = *entry;
+    const Owned before = *entry;
     engine_.order(name, Holder::policy);
     engine_.step_all();
     const auto after = engine_.targets().find(name);
     if (after == engine_.targets().end() || after->second.stuck == 0) return {};
     // The baseline was not put back: the order stays in force, so that it can be ended later.
     const std::string reason = after->second.reason;
-    engine_.ownership().entry(name)->hold_as(before);
+    engine_.ownership().entry(name)->hold(before.holder, before.note);
     engine_.write();
     return fail(name + ": " + reason, EIO);
 }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "owned/baseline.h"
+#include "owned/owned.h"
 
 namespace wq {
 

@@ -6,37 +6,27 @@
 namespace wq {
 
 std::string_view name_of(State state) {
-    switch (state) {
-        case State::unmanaged:
-            return "unmanaged";
-        case State::leave:
-            return "leave";
-        case State::as_planned:
-            return "as-planned";
-        case State::waiting:
-            return "waiting";
-        case State::comparing:
-            return "comparing";
-        case State::set:
-            return "set";
-        case State::kept:
-            return "kept";
-        case State::reverted:
-            return "reverted";
-        case State::pinned:
-            return "pinned";
-        case State::external:
-            return "external";
-        case State::unsupported:
-            return "unsupported";
-        case State::quarantined:
-            return "quarantined";
-    }
-    return "?";
+    constexpr std::string_view kNames[] = {"unmanaged", "leave",    "as-planned",  "waiting",
+                                           "comparing", "set",      "kept",        "reverted",
+                                           "pinned",    "external", "unsupported", "quarantined"};
+    static_assert(std::size(kNames) == std::size(kAllStates));
+    return kNames[static_cast<std::size_t>(state)];
 }
 
 bool Listed::waits_for_udev() const {
     return !opted_out && now.untouchable == kNotProcessedByUdev;
+}
+
+void Target::see(const Look& look) {
+    last = {look.scope ? look.scope->word : "", look.strict};
+    if (look.scope) now.scope = *look.scope;
+    if (look.strict) now.strict = look.strict;
+}
+
+void Target::wrote(const Values& values) {
+    now.scope = {values.main, values.main == "default" ? before : scope_named(values.main)};
+    if (values.strict) now.strict = values.strict;
+    last = {values.main, values.strict ? values.strict : last.strict};
 }
 
 }  // namespace wq

@@ -13,7 +13,7 @@
 
 #include "base/journal.h"
 #include "machine/workqueue.h"
-#include "owned/scope_writer.h"
+#include "owned/writer.h"
 #include "plan/plan.h"
 #include "targets/step.h"
 
@@ -64,28 +64,30 @@ struct Listed {
     [[nodiscard]] bool waits_for_udev() const;
 };
 
-// A target, with all that the engine knows about it besides its baseline entry.
-struct Target : Listed, Shown {
-    Planned plan;                 // from the baseline; with candidates only if the rule says `auto`
-    std::optional<Scope> before;  // the scope that the baseline's word means
-    Step step;                    // from plan and ledger
-
-    bool in_slot = false;  // in the running slot
-    std::string held;      // the word before that slot: writing it back is logged only as debug
-    // What an external writer wrote, a word or a strictness. The target is left alone until its baseline is
-    // back and the policy is reloaded.
+// What the daemon knows about the files of one entry, besides the entry: of a target or of a mask.
+struct Managed : Shown {
+    // What an external writer wrote, as plain(). The files are left alone until the baseline is back and the
+    // policy is reloaded.
     std::optional<std::string> external;
-
-    // What the files held at the last look, to notice external writers if there is no baseline entry yet. If
-    // there is one, it says what they hold.
-    std::string last_word;
-    std::optional<bool> last_strict;
-
+    std::string held;  // the word before the running slot: writing it back is logged only as debug
+    // What the files held at the last look, to notice external writers if there is no entry yet. If there is
+    // one, it says what they hold. Without a text: not known.
+    Values last;
     std::vector<Refusal> refused;
     unsigned failures = 0;  // consecutive transient failures
     unsigned stuck = 0;     // consecutive failures to put the baseline back
     std::string stuck_why;  // text of the last of them
     bool gone = false;      // it vanished while it was written
+
+    virtual ~Managed() = default;
+    [[nodiscard]] virtual const std::string& name() const = 0;
+    [[nodiscard]] virtual Values values() const = 0;    // in the files, as far as we know
+    [[nodiscard]] virtual Owned entry_now() const = 0;  // an entry with the values as baseline
+    [[nodiscard]] virtual Knob file() const { return Knob::scope; }
+    [[nodiscard]] virtual bool is_managed() const = 0;  // whether the policy wants to set it
+    [[nodiscard]] virtual std::optional<bool> wanted_strict() const { return {}; }
+    virtual void see(const Look& look) = 0;        // takes what the files hold
+    virtual void wrote(const Values& values) = 0;  // we wrote VALUES
 
     void show(Shown what) { static_cast<Shown&>(*this) = std::move(what); }
     // nullptr if WORD was not refused.
@@ -94,12 +96,41 @@ struct Target : Listed, Shown {
         return found == refused.end() ? nullptr : &*found;
     }
     [[nodiscard]] bool refuses(const std::string& word) const { return refusal_of(word) != nullptr; }
-    [[nodiscard]] Seen seen() const { return last_word.empty() ? Seen{} : Seen{now.scope.word, now.strict}; }
+    [[nodiscard]] Values seen() const { return last.main.empty() ? Values{} : values(); }
+    // Whether a transient failure waits for another try.
+    [[nodiscard]] bool wants_retry() const { return failures > 0 && failures < kTries; }
     // The baseline could not be put back kTries times: this is tried again only after a reload, or at the
     // end.
     [[nodiscard]] bool is_stuck() const { return stuck >= kTries; }
+    // Call after a reload.
+    void start_over() {
+        external.reset();
+        last = {};
+        refused.clear();
+        failures = stuck = 0;
+    }
 
     static constexpr unsigned kTries = 3;  // for a transient failure, and for putting a baseline back
+};
+
+// A target, with all that the engine knows about it besides its entry.
+struct Target : Listed, Managed {
+    Planned plan;                 // from the baseline; with candidates only if the rule says `auto`
+    std::optional<Scope> before;  // the scope that the baseline's word means
+    Step step;                    // from plan and ledger
+    bool in_slot = false;         // in the running slot
+
+    [[nodiscard]] const std::string& name() const override { return now.name; }
+    [[nodiscard]] Values values() const override { return {now.scope.word, now.strict}; }
+    [[nodiscard]] Owned entry_now() const override { return entry_of(now); }
+    [[nodiscard]] bool is_managed() const override {
+        return plan.finding == Finding::in_place || plan.finding == Finding::change;
+    }
+    [[nodiscard]] std::optional<bool> wanted_strict() const override {
+        return is_managed() ? plan.strict : std::nullopt;
+    }
+    void see(const Look& look) override;
+    void wrote(const Values& values) override;
 };
 
 // Writes to the journal: lines about targets, and lines that are logged only once.
@@ -108,9 +139,9 @@ class TargetLog {
     using Fields = std::vector<std::pair<std::string, std::string>>;
     explicit TargetLog(Log& log) : log_(log) {}
 
-    void write(int priority, Event event, const Target& target, const std::string& text, Fields more = {}) {
-        more.emplace_back("WQ_NAME", target.now.name);
-        log_.write({priority, event, target.now.name + ": " + text, std::move(more)});
+    void write(int priority, Event event, const std::string& name, const std::string& text, Fields more) {
+        more.emplace_back("WQ_NAME", name);
+        log_.write({priority, event, name + ": " + text, std::move(more)});
     }
     // For messages that apply to many targets, or at every tick: logs each once between two reloads.
     void write_once(int priority, Event event, const std::string& text, Fields fields = {}) {

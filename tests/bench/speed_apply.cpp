@@ -37,10 +37,10 @@ class Host {
     // The state after boot: no target was ever written.
     void reset() {
         for (const std::string& name : folders_) tree_.write(wq_path(name), "default (cache)\n");
-        tree_.remove("run/wq-tuned/baseline.json");
+        tree_.remove("run/wq-tuned/owned.json");
         engine_.reset();
         files_.emplace(paths_);
-        store_.emplace(paths_.baseline());
+        store_.emplace(paths_.owned());
         (void)store_->load();
         engine_.emplace(Engine::Edges{*files_, *store_, log_, [this] { return Result<Topology>(topology_); },
                                       [](const std::string&) { return false; }, verdicts_,
@@ -52,8 +52,8 @@ class Host {
     Engine& engine() { return *engine_; }
     [[nodiscard]] std::string parent() const { return paths_.workqueues(); }
     [[nodiscard]] const std::vector<std::string>& folders() const { return folders_; }
-    [[nodiscard]] std::string baseline_path() const { return paths_.baseline(); }
-    [[nodiscard]] std::string baseline() const { return *read_file(paths_.baseline(), 16U << 20U); }
+    [[nodiscard]] std::string baseline_path() const { return paths_.owned(); }
+    [[nodiscard]] std::string baseline() const { return *read_file(paths_.owned(), 16U << 20U); }
     [[nodiscard]] bool all_set() const {
         return std::all_of(folders_.begin(), folders_.end(),
                            [&](const std::string& name) { return tree_.read(wq_path(name)) == "smt\n"; });
@@ -67,7 +67,7 @@ class Host {
     NoLog log_;
     VerdictStore verdicts_{paths_.verdicts()};
     std::optional<WorkqueueFs> files_;
-    std::optional<BaselineStore> store_;
+    std::optional<OwnedStore> store_;
     std::optional<Engine> engine_;
 };
 

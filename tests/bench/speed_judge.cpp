@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "evidence/recording.h"
+#include "ctl/commands/recording.h"
 
 namespace wq::test {
 namespace {

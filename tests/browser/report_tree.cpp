@@ -164,7 +164,7 @@ class TreeEngine {
   public:
     explicit TreeEngine(const Paths& paths)
         : files_(paths),
-          baselines_(paths.baseline()),
+          baselines_(paths.owned()),
           verdicts_(paths.verdicts()),
           engine_({files_, baselines_, quiet_, [paths] { return read_topology("live", paths.root); },
                    [](const auto&) { return false; }, verdicts_,
@@ -190,7 +190,7 @@ class TreeEngine {
         void write(const LogLine& /*line*/) override {}
     } quiet_;
     WorkqueueFs files_;
-    BaselineStore baselines_;
+    OwnedStore baselines_;
     VerdictStore verdicts_;
     Engine engine_;
 };

@@ -15,21 +15,21 @@ bool is_at_baseline(const Host& host, const std::string& name) {
 }
 
 // Checks the files of a target that are not at their baseline.
-std::string wrong_of(const Host& host, const std::string& name, BaselineStore& store) {
+std::string wrong_of(const Host& host, const std::string& name, OwnedStore& store) {
     const std::string word = host.word(name);
     const std::string strict = host.strict(name);
     if (const auto foreign = host.foreign.find(name); foreign != host.foreign.end())
         return word == foreign->second ? ""
                                        : fmt::format("{}: '{}' was written over\n", name, foreign->second);
     if (is_at_baseline(host, name)) return "";
-    const BaselineEntry* entry = store.find(name);
+    const Owned* entry = store.find(name);
     if (entry == nullptr) return fmt::format("{}: holds '{}' {}, and has no entry\n", name, word, strict);
     std::string out;
-    if (entry->scope != baseline_word(name) || entry->strict == true)
-        out += fmt::format("{}: its baseline is said to be '{}'\n", name, entry->scope);
-    if (word != entry->scope && !entry->may_be_ours(word))
+    if (entry->main.baseline != baseline_word(name) || (entry->strict && entry->strict->baseline != "0"))
+        out += fmt::format("{}: its baseline is said to be '{}'\n", name, entry->main.baseline);
+    if (word != entry->main.baseline && !entry->main.is_claimed(word))
         out += fmt::format("{}: holds '{}', which no entry records as ours\n", name, word);
-    if (strict == "1" && entry->may_strict != true)
+    if (strict == "1" && !(entry->strict && entry->strict->is_claimed(strict)))
         out += fmt::format("{}: is strict, which no entry records as ours\n", name);
     return out;
 }
@@ -55,7 +55,7 @@ std::optional<bool> says_ours(State state) {
 }  // namespace
 
 std::string wrong_on_disk(const Host& host) {
-    BaselineStore store(Paths{host.tree.root()}.baseline());
+    OwnedStore store(Paths{host.tree.root()}.owned());
     if (const auto loaded = store.load(); !loaded) return loaded.error().text + "\n";
     std::string out;
     for (const std::string& name : kTargets) out += wrong_of(host, name, store);
@@ -96,7 +96,7 @@ std::string wrong_at_the_end(const Host& host) {
         if (foreign == host.foreign.end() ? !is_at_baseline(host, name) : host.word(name) != foreign->second)
             out += fmt::format("{}: is left at '{}' {}\n", name, host.word(name), host.strict(name));
     }
-    BaselineStore store(Paths{host.tree.root()}.baseline());
+    OwnedStore store(Paths{host.tree.root()}.owned());
     if (const auto loaded = store.load(); !loaded) out += loaded.error().text + "\n";
     for (const auto& [name, entry] : store.entries()) out += name + ": has an entry left\n";
     VerdictStore verdicts(Paths{host.tree.root()}.verdicts());

@@ -29,7 +29,7 @@ const std::vector<std::string> kTargets = {kDefaultTarget, "kcryptd", "nvme-wq",
 Daemon::Daemon(Host& host)
     : host_(host),
       files_(Paths{host.tree.root()}),
-      store_(Paths{host.tree.root()}.baseline()),
+      store_(Paths{host.tree.root()}.owned()),
       verdicts_(Paths{host.tree.root()}.verdicts()) {
     auto lock = take_lock(Paths{host.tree.root()});
     if (!lock) {

@@ -29,7 +29,7 @@ class Daemon {
 
     [[nodiscard]] Engine& engine() { return *engine_; }
     [[nodiscard]] Experiment& experiment() { return *experiment_; }
-    [[nodiscard]] bool is_blind() const { return blind_; }  // baseline.json could not be read
+    [[nodiscard]] bool is_blind() const { return blind_; }  // owned.json could not be read
     // Why it did not start: the error with which its process would exit.
     [[nodiscard]] const std::string& error() const { return error_; }
 
@@ -40,7 +40,7 @@ class Daemon {
     bool blind_ = false;
     Fd lock_;
     WorkqueueFs files_;
-    BaselineStore store_;
+    OwnedStore store_;
     VerdictStore verdicts_;
     WriteAtOnce record_;
     std::unique_ptr<Engine> engine_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Power loss after each call of the daemon on its files (disk.h has the model), and files that are truncated
-// at each byte. After a power loss /sys is as at boot, and /run, a tmpfs, is empty; baseline.json is checked
+// at each byte. After a power loss /sys is as at boot, and /run, a tmpfs, is empty; owned.json is checked
 // anyway, as if /run were on a disk.
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 namespace wq::faults {
 namespace {
 
-const std::string kBaseline = "run/wq-tuned/baseline.json";
+const std::string kBaseline = "run/wq-tuned/owned.json";
 const std::string kVerdicts = "var/lib/wq-tuned/verdicts.log";
 
 // The texts that a file was given, in order. After a power loss it must not have a text that is older than
@@ -75,17 +75,16 @@ std::string wrong_after_boot(const Scenario& scenario, const Disk::Files& files)
 // Whether the durable text BASELINE has an entry that covers this write to one of the kernel's files.
 bool is_covered(const Done& done, const std::string& baseline) {
     test::TempTree tree;
-    tree.write("baseline.json", baseline);
-    BaselineStore store(tree.path("baseline.json"));
+    tree.write("owned.json", baseline);
+    OwnedStore store(tree.path("owned.json"));
     if (!store.load()) return false;
     const std::string folder = done.path.substr(0, done.path.rfind('/'));
     const bool parameter = folder.ends_with("/parameters");
     const auto* entry = store.find(parameter ? kDefaultTarget : folder.substr(folder.rfind('/') + 1));
     const std::string word = done.text.substr(0, done.text.find('\n'));
     if (entry == nullptr) return false;
-    if (done.path.ends_with("_strict"))
-        return (entry->strict == true ? "1" : "0") == word || entry->may_strict == (word == "1");
-    return word == entry->scope || entry->may_be_ours(word);
+    const Attribute& attribute = done.path.ends_with("_strict") ? entry->strict.value() : entry->main;
+    return word == attribute.baseline || attribute.is_claimed(word);
 }
 
 class Power : public testing::TestWithParam<std::size_t> {
@@ -115,7 +114,7 @@ TEST_P(Power, MayBeLostBehindEachStep) {
         cuts++;
         for (const Disk::Files& files : disk.after_power_loss()) {
             disks++;
-            ASSERT_TRUE(baseline.may_be(files)) << "cut " << cuts << ": baseline.json is torn or out of date";
+            ASSERT_TRUE(baseline.may_be(files)) << "cut " << cuts << ": owned.json is torn or out of date";
             ASSERT_TRUE(verdicts.empty() || files.at(kVerdicts).starts_with(verdicts))
                 << "cut " << cuts << ": verdicts.log lacks a line";
             Disk::Files kept = files;
@@ -133,7 +132,7 @@ TEST_P(Power, MayBeLostBehindEachStep) {
 INSTANTIATE_TEST_SUITE_P(Scenarios, Power, testing::Range<std::size_t>(0, scenarios().size()),
                          [](const auto& info) { return scenarios()[info.param].name; });
 
-// The files of the scenario `trials` when baseline.json and verdicts.log together are largest.
+// The files of the scenario `trials` when owned.json and verdicts.log together are largest.
 Disk::Files stores_of_trials() {
     Disk disk;
     Disk::Files best;
@@ -166,10 +165,10 @@ TEST(Cut, ABaselineAtAnyByteIsNotTrustedAndNotReplaced) {
     for (std::size_t size = 0; size + 2 < whole.size(); size += is_long() ? 1 : 37) {
         test::TempTree tree;
         tree.write(kBaseline, whole.substr(0, size));
-        BaselineStore store(tree.path(kBaseline));
+        OwnedStore store(tree.path(kBaseline));
         EXPECT_FALSE(store.load()) << "cut at " << size;
         EXPECT_TRUE(store.entries().empty());
-        store.put({"kcryptd", 1, "default", {}, {"smt"}, {}});
+        store.put({"kcryptd", 1, {Knob::scope, "default", {"smt"}}});
         EXPECT_FALSE(store.save());
         EXPECT_EQ(tree.read(kBaseline), whole.substr(0, size));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // The CSV of `wq-tunectl judge`: read, written, read again, judged, and the verdicts stored.
-#include "evidence/recording.h"
+#include "ctl/commands/recording.h"
 
 #include <fmt/format.h>
 

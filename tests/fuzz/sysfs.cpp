@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "counters/machine_counter.h"
+#include "counters/counter_table.h"
 #include "fuzz.h"
 #include "machine/host_facts.h"
 #include "machine/hwloc_topology.h"

@@ -78,7 +78,7 @@ distro_packages=selinux-policy-default,selinux-policy-dev,make,tuned
 # All packages of the arm64 tree: mmdebstrap's minbase, and the packages that pack-tree.sh adds to it.
 arm64_tree_packages="base-files base-passwd bash bsdutils coreutils dash debianutils diffutils dpkg findutils grep gzip hostname init-system-helpers
   libc-bin login mount ncurses-base ncurses-bin passwd perl-base sed sysvinit-utils tar util-linux mawk
-  systemd-sysv udev dbus kmod dmsetup fio jq procps strace xxhash polkitd libhwloc15 libfmt9 libsystemd0 libudev1 libbpf1"
+  systemd-sysv udev dbus kmod dmsetup fio jq procps strace xxhash polkitd libhwloc15 libfmt9 libsystemd0 libudev1 libbpf1 libsimdjson14"
 
 # Prints the path of a tree for guests of this architecture: `tree_file guest|bench|peers|distro`.
 tree_file() {
@@ -105,7 +105,7 @@ kernel_folder() { # VERSION
 
 # The packages of the sysroot: arm64 programs are built with it, and QEMU's user emulation runs them with it.
 sysroot_packages="libc6-dev libstdc++-12-dev libsystemd-dev libudev-dev libhwloc-dev libpcre2-dev libtoml11-dev libexpected-dev libfmt-dev
-  libncurses-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libgtest-dev libgmock-dev libbpf-dev systemd ncurses-base"
+  libncurses-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libsimdjson-dev libgtest-dev libgmock-dev libbpf-dev systemd ncurses-base"
 sysroot_dir() { printf '%s/sysroot-arm64-%s\n' "$cache" "$(recipe "$arm64_dir"/{unpack,pack-sysroot}.sh <(echo "$sysroot_packages"))"; }
 
 # Prints a fingerprint of the files that make a cached object: if one of them changes, the object is made

@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Functions for the checks that run inside a guest.
 #
-# Adding a check: write tests/guest/checks/NAME.sh, beginning with
-#     # shellcheck source=tests/guest/lib.sh
-#     . /usr/lib/wq-tests/lib.sh
-# and name it after CHECKS in a guest_boot() of tests/guest/CMakeLists.txt. It runs as root
+# Adding a check: write tests/guest/checks/NAME.sh, beginning with `. lib.sh` (the runner puts this folder into
+# PATH), and name it after CHECKS in a guest_boot() of tests/guest/CMakeLists.txt. It runs as root
 # under `set -euo pipefail` and passes if and only if it exits 0. A line `# timeout: 300`
 # gives it more than the usual 180 seconds. CTest shows its output.
 #
@@ -69,13 +67,15 @@ wq_of() {
   basename "$(echo "$workqueues/kcryptd-$number-"*)"
 }
 
+# `crypt_c0`: makes the crypt device c0, and sets wq to its workqueue.
+crypt_c0() { crypt_open c0; wq=$(wq_of c0); }
+
 # `some_workqueue`: sets wq to a workqueue that a check may change: that of a crypt device, or `writeback` if
 # there are no modules.
 some_workqueue() {
   wq=writeback
   modprobe --dry-run --quiet dm-crypt || return 0
-  crypt_open c0
-  wq=$(wq_of c0)
+  crypt_c0
 }
 some_workqueue_done() { [ "$wq" = writeback ] || crypt_close c0; }
 
@@ -192,6 +192,9 @@ expect_scope() {
   note "ok: $1 holds '$2'"
 }
 
+# `start_to WQ WORD`: starts wq-tuned, which sets WQ to WORD.
+start_to() { systemctl start wq-tuned || fail "wq-tuned does not start"; expect_scope "$@"; }
+
 # Prints a scope that has other pods than the default: `system` on one-CPU sockets, `smt` on all other
 # topologies.
 other_scope() {
@@ -205,10 +208,16 @@ drop_in() { # UNIT <<EOF
   systemctl daemon-reload
 }
 
-entries() { if [ -e /run/wq-tuned/baseline.json ]; then jq '.entries | length' /run/wq-tuned/baseline.json; else echo 0; fi; }
+no_drop_in() {
+  rm -r /run/systemd/system/wq-tuned.service.d
+  systemctl daemon-reload
+  systemctl reset-failed wq-tuned 2>/dev/null || true
+}
+
+entries() { if [ -e /run/wq-tuned/owned.json ]; then jq '.entries | length' /run/wq-tuned/owned.json; else echo 0; fi; }
 
 # The files that `wq-tunectl ab` or `bench` has to put back.
-left_files() { jq '[.entries[] | select(.file)] | length' /run/wq-tuned/lab.json 2>/dev/null || echo 0; }
+left_files() { jq '[.entries[] | select(.kind == "file")] | length' /run/wq-tuned/lab.json 2>/dev/null || echo 0; }
 
 # `since_mark`: prints what the units logged since `mark`.
 # (By time, because --after-cursor with a filter loses the first matching line before systemd 255.)
@@ -258,6 +267,7 @@ load_off() {
   kill "$load" 2>/dev/null || true
   wait "$load" 2>/dev/null || true
 }
+load_c0() { load_on c0; trap load_off EXIT; } # until the check ends
 
 verdicts=/var/lib/wq-tuned/verdicts.log
 ledger=/var/lib/wq-tuned/ledger.json

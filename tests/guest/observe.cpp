@@ -20,7 +20,7 @@
 
 #include "bpf/work_counters.h"
 #include "counters/counter_table.h"
-#include "evidence/effect.h"
+#include "evidence/comparison.h"
 
 namespace {
 

@@ -8,7 +8,7 @@ tree=$(mktemp -d /tmp/wq-tuned-tree.XXXXXX)
 trap 'rm -rf --one-file-system "$tree"' EXIT
 
 packages=systemd-sysv,udev,dbus,kmod,dmsetup,fio,jq,procps,util-linux,strace,xxhash,polkitd
-packages+=,libhwloc15,libfmt9,libsystemd0,libudev1,libbpf1${3:+,$3}
+packages+=,libhwloc15,libfmt9,libsystemd0,libudev1,libbpf1,libsimdjson14${3:+,$3}
 # Its mounts of /proc, /sys and /dev are nobody else's, and end with it.
 printf '%s\n' "$line" | unshare --mount mmdebstrap --quiet --mode=root --variant=minbase --include="$packages" \
   --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Languages "none"' \

@@ -86,7 +86,7 @@ run_check() { # NAME
   # It has its own process group, so that processes that it leaves behind can be killed. Its output goes
   # through a file, because a pipe would stay open as long as a daemon that the check started.
   set -m
-  timeout --kill-after=5 "$limit" bash "$here/checks/$name.sh" </dev/null >"$output" 2>&1 3>&- &
+  PATH=$PATH:$here timeout --kill-after=5 "$limit" bash "$here/checks/$name.sh" </dev/null >"$output" 2>&1 3>&- &
   pid=$!
   set +m
   tail -n +1 -f -s 0.2 --pid="$pid" "$output" | sed -u 's/^/| /' >&3

@@ -37,7 +37,7 @@ workqueues=$tree/sys/devices/virtual/workqueue
 # `metric NAME`: prints the last value from the daemon.
 metric() { sed -n "s/^wq_tuned_$1 //p" "$tree/srv/wq.prom" 2>/dev/null; }
 targets_are() { [ "$(metric "targets{state=\"${2:-set}\"}")" = "$1" ]; } # N [STATE]
-entries_are() { [ "$(jq '.entries | length' "$tree/run/wq-tuned/baseline.json")" = "$1" ]; }
+entries_are() { [ "$(jq '.entries | length' "$tree/run/wq-tuned/owned.json")" = "$1" ]; }
 cpu_ms() { awk -v hz="$(getconf CLK_TCK)" '{print ($14 + $15) * 1000 / hz}' "/proc/$storm_pid/stat"; }
 report() { note "figures: $*; CPU $(cpu_ms) ms in all; the log has $(wc -l <"$work/log") lines"; }
 wait_until 60 targets_are 2 || fail "the two workqueues that are always there are not set"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Tests `ab`: its runs, output, errors, and settings that an earlier run left.
-#include "ctl/lab/ab_command.h"
+#include "ctl/lab/ab.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -13,8 +13,8 @@
 
 #include "ab_rig.h"
 #include "base/file.h"
+#include "ctl/commands/recording.h"
 #include "ctl/lab/left.h"
-#include "evidence/recording.h"
 
 namespace wq::ctl {
 namespace {
@@ -47,11 +47,6 @@ TEST_F(AbCommand, RunsTheCommandUnderEachArmAndPutsTheBaselineBack) {
     expect_baseline();
 }
 
-TEST_F(AbCommand, WarmUpsRunUnderTheBaselineArmFirst) {
-    EXPECT_EQ(ab(with(kTwo, {"--warmup", "2"}), {"sh", "-c", says_scope_}).code, kOk);
-    EXPECT_THAT(tree_.read("runs"), StartsWith("cache\ncache\n"));
-}
-
 TEST_F(AbCommand, TakesANumberOutOfTheOutput) {
     const std::string script =
         "grep -q smt '" + tree_.path(test::wq_path("kcryptd-1")) +
@@ -73,21 +68,15 @@ TEST_F(AbCommand, TakesANumberOutOfTheOutput) {
     EXPECT_EQ(comparison.decide({0.05, 1, true}).judgement, Judgement::improved);
 }
 
-TEST_F(AbCommand, PrintsATableForPeople) {
-    const auto ran = ab(kTwo, {"true"});
-    EXPECT_EQ(ran.code, kOk);
+TEST_F(AbCommand, SweepsAfterWarmUpsAndPrintsATable) {
+    const auto ran =
+        ab({"--target", "kcryptd-1", "--sweep", "--pairs", "3", "--warmup", "2"}, {"sh", "-c", says_scope_});
+    EXPECT_EQ(ran.code, kOk) << ran.err;
+    EXPECT_THAT(tree_.read("runs"), StartsWith("cache\ncache\n"));
     EXPECT_THAT(ran.out, StartsWith("ARM    POOLS  KWORKERS  RUNS  MEAN"));
     EXPECT_THAT(ran.out, HasSubstr("\nsmt    4      2         3     "));
+    EXPECT_THAT(ran.out, HasSubstr("\ncpu    8      2         3     "));
     EXPECT_THAT(ran.err, StartsWith("round 1 of 3\nround 2 of 3; smt "));
-}
-
-TEST_F(AbCommand, SweepsAllDistinctScopes) {
-    const auto ran = ab({"--target", "kcryptd-1", "--sweep", "--pairs", "1", "--json"}, {"true"});
-    EXPECT_EQ(ran.code, kOk) << ran.err;
-    const json report = json::parse(ran.out);
-    std::string names;
-    for (const json& arm : report["arms"]) names += arm["arm"].get<std::string>() + " ";
-    EXPECT_EQ(names, "cache smt cpu ");
     expect_baseline();
 }
 
@@ -128,6 +117,8 @@ TEST_F(AbCommand, WhatCannotBeComparedIsRefusedBeforeTheCommandRuns) {
         EXPECT_THAT(ran.err, HasSubstr(says));
         EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
     }
+    EXPECT_EQ(ab({"--file", "/etc/nr_requests", "--values", "1,2"}, command).err,
+              "wq-tunectl: --file: /etc/nr_requests is not below /sys or /proc\n");
     const std::vector<std::string> target{"--target", "kcryptd-1"};
     for (const auto& words : std::vector<std::vector<std::string>>{
              {},
@@ -200,23 +191,14 @@ TEST_F(AbCommand, TheExportOutlivesATerminalThatIsGone) {
     expect_baseline();
 }
 
-TEST_F(AbCommand, ARunningDaemonIsInTheWay) {
-    const auto daemon = take_lock(Paths{tree_.root()});
-    ASSERT_TRUE(daemon);
-    const auto ran = ab(kTwo, {"touch", tree_.path("ran")});
-    EXPECT_EQ(ran.code, kFailure);
-    EXPECT_EQ(ran.err,
-              "wq-tunectl: wq-tuned is running, or another ab or bench: systemctl stop wq-tuned first\n");
-    EXPECT_FALSE(tree_.exists("ran"));
-}
-
 // Slots of a killed daemon go back first; what wq-tuned keeps is not taken for the kernel's.
 TEST_F(AbCommand, WhatWqTunedLeftIsNotTakenForTheKernels) {
     const auto inode = WorkqueueFs(Paths{tree_.root()}).read("kcryptd-1")->inode;
     const std::string scope = test::wq_path("kcryptd-1"),
                       strict = test::wq_path("kcryptd-1", "affinity_strict");
-    BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
-    store.put({"kcryptd-1", inode, "default", false, {"numa"}, {}, Holder::slot});
+    OwnedStore store(tree_.path("run/wq-tuned/owned.json"));
+    store.put(
+        {"kcryptd-1", inode, {Knob::scope, "default", {"numa"}}, Attribute{Knob::strict, "0"}, Holder::slot});
     ASSERT_TRUE(store.save());
     tree_.write(scope, "numa\n");
     const auto ran = ab(kTwo, {"true"});
@@ -226,9 +208,9 @@ TEST_F(AbCommand, WhatWqTunedLeftIsNotTakenForTheKernels) {
 
     // The word and the strictness that wq-tuned left.
     for (const bool word : {true, false}) {
-        store.put({"kcryptd-1", inode, "default", false,
-                   word ? std::vector<std::string>{"numa"} : std::vector<std::string>{},
-                   word ? std::nullopt : std::optional(true)});
+        Owned left{"kcryptd-1", inode, {Knob::scope, "default"}, Attribute{Knob::strict, "0"}};
+        (word ? left.main : *left.strict).claim = {word ? "numa" : "1"};
+        store.put(left);
         ASSERT_TRUE(store.save());
         tree_.write(word ? scope : strict, word ? "numa\n" : "1\n");
         const auto kept = ab(kTwo, {"touch", tree_.path("ran")});
@@ -236,19 +218,11 @@ TEST_F(AbCommand, WhatWqTunedLeftIsNotTakenForTheKernels) {
         EXPECT_THAT(kept.err, HasSubstr("a setting that wq-tuned left"));
         EXPECT_FALSE(tree_.exists("ran"));
         ASSERT_EQ(on_disk().size(), 1U);
-        EXPECT_EQ(on_disk().at("kcryptd-1").strict, false);
+        EXPECT_EQ(on_disk().at("kcryptd-1").strict->baseline, "0");
         tree_.write(word ? scope : strict, word ? "default\n" : "0\n");  // as `undo` recommends
         EXPECT_EQ(ab(kTwo, {"true"}).code, kOk);
         EXPECT_EQ(on_disk().size(), 1U) << "it is for the daemon to drop";
     }
-}
-
-TEST_F(AbCommand, ASomebodyElsesWordEndsItAndStays) {
-    const auto ran = ab(kTwo, {"sh", "-c", "echo numa >'" + tree_.path(test::wq_path("kcryptd-1")) + "'"});
-    EXPECT_EQ(ran.code, kFailure);
-    EXPECT_THAT(ran.err, HasSubstr("an external writer wrote 'numa'"));
-    EXPECT_EQ(word(), "numa");
-    EXPECT_FALSE(tree_.exists(kLeft));
 }
 
 TEST_F(AbCommand, ARoundUnderOtherCpusIsDroppedAndToldOf) {
@@ -271,46 +245,23 @@ TEST_F(AbCommand, ARecordThatIsBrokenMeanwhileIsNoSilentLoss) {
     EXPECT_FALSE(tree_.exists("ran"));
 }
 
+// Values with commas are given one by one.
 TEST_F(AbCommand, ComparesValuesOfAFile) {
-    const auto ran = ab(with(kValues, {"--json"}),
-                        {"sh", "-c", "cat '" + tree_.path(kFile) + "' >>'" + tree_.path("runs") + "'"});
+    const std::string other = "sys/block/sda/queue/other";
+    const auto ran = ab({"--file", "/" + other, "--values", "f,0", "--values", "0,f", "--pairs", "3",
+                         "--json", "--export", tree_.path("pairs.csv")},
+                        {"sh", "-c", "cat '" + tree_.path(other) + "' >>'" + tree_.path("runs") + "'"});
     EXPECT_EQ(ran.code, kOk) << ran.err;
     const json report = json::parse(ran.out);
-    EXPECT_EQ(report["target"], "/sys/block/sda/queue/nr_requests");
+    EXPECT_EQ(report["target"], "/" + other);
     EXPECT_EQ(report["rounds"], 3);
-    EXPECT_EQ(report["arms"][0]["arm"], "16");
-    EXPECT_EQ(report["arms"][1]["arm"], "32");
+    EXPECT_EQ(report["arms"][0]["arm"], "f,0");
+    EXPECT_EQ(report["arms"][1]["arm"], "0,f");
     EXPECT_TRUE(report["arms"][1]["pools"].is_null());
-    EXPECT_EQ(tree_.read("runs").size(), 12U);
-    expect_baseline();
-}
-
-TEST_F(AbCommand, ValuesWithCommasAreGivenOneByOne) {
-    const auto ran = ab({"--file", "/sys/block/sda/queue/other", "--values", "ff,0", "--values", "0,ff",
-                         "--values", "1", "--pairs", "1", "--json", "--export", tree_.path("pairs.csv")},
-                        {"true"});
-    EXPECT_EQ(ran.code, kOk) << ran.err;
-    const json report = json::parse(ran.out);
-    ASSERT_EQ(report["arms"].size(), 3U);
-    EXPECT_EQ(report["arms"][1]["arm"], "0,ff");
+    EXPECT_EQ(tree_.read("runs").size(), 18U);
     EXPECT_TRUE(read_recording(tree_.read("pairs.csv"))) << tree_.read("pairs.csv");
-    EXPECT_EQ(tree_.read("sys/block/sda/queue/other"), "none");
-}
-
-TEST_F(AbCommand, AFileOutsideOfSysAndProcIsRefused) {
-    const auto ran = ab({"--file", "/etc/nr_requests", "--values", "1,2"}, {"touch", tree_.path("ran")});
-    EXPECT_EQ(ran.code, kFailure);
-    EXPECT_EQ(ran.err, "wq-tunectl: --file: /etc/nr_requests is not below /sys or /proc\n");
-    EXPECT_FALSE(tree_.exists("ran"));
-    EXPECT_FALSE(tree_.exists("run/wq-tuned/lock")) << "nothing was made";
-}
-
-TEST_F(AbCommand, SomebodyElsesValueEndsItAndStays) {
-    const auto ran = ab(kValues, {"sh", "-c", "printf 99 >'" + tree_.path(kFile) + "'"});
-    EXPECT_EQ(ran.code, kFailure);
-    EXPECT_THAT(ran.err, HasSubstr("an external writer wrote '99'"));
-    EXPECT_EQ(tree_.read(kFile), "99");
-    EXPECT_FALSE(tree_.exists(kLeft));
+    EXPECT_EQ(tree_.read(other), "none");
+    expect_baseline();
 }
 
 TEST_F(AbCommand, ComparesCommands) {
@@ -328,46 +279,11 @@ TEST_F(AbCommand, ComparesCommands) {
     expect_baseline();
 }
 
-TEST_F(AbCommand, ACommandThatFailsEndsItAndIsUndone) {
-    const std::string set = tree_.path("set");
-    const auto ran = ab({"--arm", "on", "--do", "touch '" + set + "'; echo no such device; exit 3", "--undo",
-                         "rm '" + set + "'"},
-                        {"true"});
-    EXPECT_EQ(ran.code, kFailure);
-    EXPECT_THAT(ran.err, HasSubstr("exit code 3: no such device\n"));
-    expect_baseline();
-}
-
-TEST_F(AbCommand, AnUndoThatFailsIsShoutedAboutAndLeftForRestore) {
-    const std::string set = tree_.path("set");
-    const std::string undo =
-        "[ -e '" + tree_.path("repaired") + "' ] || { echo busy; exit 4; }; rm '" + set + "'";
-    const auto ran = ab(on(undo), {"true"});
-    EXPECT_EQ(ran.code, kFailure);
-    EXPECT_THAT(ran.err, HasSubstr("wq-tunectl: arm on IS NOT UNDONE: '" + undo +
-                                   "': exit code 4: busy; "
-                                   "`wq-tunectl ab --restore` tries again\n"));
-    EXPECT_TRUE(tree_.exists("set"));
-    const auto next = ab(kTwo, {"touch", tree_.path("ran")});
-    EXPECT_EQ(next.code, kFailure);
-    EXPECT_THAT(next.err, HasSubstr("arm on: its undo failed; `wq-tunectl ab --restore` runs it again\n"));
-    EXPECT_THAT(next.err, HasSubstr("settings or devices of an earlier ab, bench or comparison"));
-    EXPECT_FALSE(tree_.exists("ran"));
-    const auto again = ab({"--restore"}, {});
-    EXPECT_EQ(again.code, kFailure);
-    EXPECT_THAT(again.err, HasSubstr("IS NOT UNDONE"));
-    tree_.add(File("repaired", ""));
-    const auto restored = ab({"--restore"}, {});
-    EXPECT_EQ(restored.code, kOk) << restored.err;
-    EXPECT_THAT(restored.err, HasSubstr("arm on: undone"));
-    expect_baseline();
-    EXPECT_EQ(ab({"--restore"}, {}).code, kOk) << "nothing is left";
-}
-
 TEST_F(AbCommand, RestorePutsEverythingBack) {
     const auto inode = WorkqueueFs(Paths{tree_.root()}).read("kcryptd-1")->inode;
-    BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
-    store.put({"kcryptd-1", inode, "default", false, {"numa"}, {}, Holder::slot});
+    OwnedStore store(tree_.path("run/wq-tuned/owned.json"));
+    store.put(
+        {"kcryptd-1", inode, {Knob::scope, "default", {"numa"}}, Attribute{Knob::strict, "0"}, Holder::slot});
     ASSERT_TRUE(store.save());
     tree_.write(test::wq_path("kcryptd-1"), "numa\n");
     tree_.write(kFile, "32");
@@ -388,19 +304,6 @@ TEST_F(AbCommand, RestorePutsEverythingBack) {
     tree_.add(File(test::wq_path("kcryptd-1"), "numa\n"));
     EXPECT_EQ(ab({"--restore"}, {}).code, kOk);
     expect_baseline();
-}
-
-TEST_F(AbCommand, UndoNamesTheCommandThatPutsTheRestBack) {
-    Options options;
-    options.root = tree_.root();
-    const auto undone = [&] {
-        testing::internal::CaptureStdout();
-        EXPECT_EQ(undo(options), kOk);
-        return testing::internal::GetCapturedStdout();
-    };
-    EXPECT_EQ(undone(), "# nothing to put back\n");
-    ASSERT_TRUE(lab::LeftStore(tree_.path(kLeft)).put(lab::LeftCommand{"on", "true"}));
-    EXPECT_EQ(undone(), "wq-tunectl --root '" + tree_.root() + "' ab --restore\n");
 }
 
 }  // namespace

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "ctl/lab/ab_command.h"
+#include "ctl/lab/ab.h"
 #include "fake_machine.h"
 #include "machine/workqueue_fs.h"
-#include "owned/baseline.h"
+#include "owned/owned.h"
 #include "owned/restore.h"
 #include "run_command.h"
 
@@ -40,18 +40,8 @@ class AbCommand : public testing::Test {
     static inline const std::vector<std::string> kTwo{"--target",  "kcryptd-1", "--arms",
                                                       "cache,smt", "--pairs",   "3"};
 
-    struct Ran {
-        int code = -1;
-        std::string out, err;
-    };
-    Ran ab(std::vector<std::string> words, const std::vector<std::string>& command) {
-        Ran ran;
-        testing::internal::CaptureStdout();
-        testing::internal::CaptureStderr();
-        ran.code = run(std::move(words), command);
-        ran.out = testing::internal::GetCapturedStdout();
-        ran.err = testing::internal::GetCapturedStderr();
-        return ran;
+    Ran ab(std::vector<std::string> words, const std::vector<std::string>& command) const {
+        return captured([&] { return run(std::move(words), command); });
     }
     int run(std::vector<std::string> words, const std::vector<std::string>& command) const {
         return run_command(ctl::set_up_ab, std::move(words), {tree_.root(), command});
@@ -60,8 +50,8 @@ class AbCommand : public testing::Test {
         const auto file = parse_scope_file(tree_.read(wq_path("kcryptd-1")));
         return file ? file->word : "?";
     }
-    [[nodiscard]] std::map<std::string, BaselineEntry> on_disk() const {
-        BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
+    [[nodiscard]] std::map<std::string, Owned> on_disk() const {
+        OwnedStore store(tree_.path("run/wq-tuned/owned.json"));
         EXPECT_TRUE(store.load());
         return store.entries();
     }

@@ -15,6 +15,15 @@ expect() { # EXIT-CODE ARGUMENTS...
   [ "$code" = "$want" ] || complain "wq-tunectl $*: exit $code, not $want: $(cat "$root/err")"
 }
 one_line() { [ "$(wc -l <"$root/err")" = 1 ] || complain "$1: not one line: $(cat "$root/err")"; }
+# The error message is one line: the program's name, what is wrong, and what to do instead.
+says() { # EXIT-CODE WORDS ARGUMENTS...
+  local want=$1 words=$2
+  shift 2
+  expect "$want" "$@"
+  one_line "$*"
+  grep -q '^wq-tunectl: ' "$root/err" || complain "$*: without the program's name: $(cat "$root/err")"
+  grep -qF -- "$words" "$root/err" || complain "$* does not say '$words': $(cat "$root/err")"
+}
 synthetic='synthetic:pack:2 l3:1 core:12 pu:2'
 
 for usage in "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-size x" "topology --shard-size 65537" \
@@ -44,12 +53,9 @@ printf '%s\n%s' '{"time":1700000000,"seconds":2.0,"lost":0,"limits":"","workqueu
 expect 0 top --replay "$root/recording" --json
 [ "$(cat "$root/out")" = '{"time":1700000000,"seconds":2.0,"lost":0,"limits":"","workqueues":[]}' ] || complain "replay: $(cat "$root/out")"
 one_line "a recording that was cut off"
-expect 1 top --replay /nowhere --once
-one_line "top --replay /nowhere"
-expect 1 bench --compare "$root/recording"
-one_line "bench --compare of another file"
-expect 1 --root "$root" bench --compare /nowhere
-one_line "bench --compare /nowhere"
+says 1 '' top --replay /nowhere --once
+says 1 '' bench --compare "$root/recording"
+says 1 '' --root "$root" bench --compare /nowhere
 expect 2 bench --save ''
 expect 2 --root "$root" bench
 [ ! -e "$root/run" ] || complain "bench on a tree made $root/run"
@@ -65,20 +71,7 @@ done
 # judge waits for input that arrives late.
 "$bin/wq-tunectl" judge <(sleep 0.3; printf 'trial,pair,arm,counter,value\n1,1,baseline,latency,5\n1,1,candidate,latency,6\n') \
   >"$root/out" 2>"$root/err" || complain "judge of a slow pipe: $(cat "$root/err")"
-for word in bogus --bogus; do
-  expect 2 "$word"
-  one_line "$word"
-  grep -qF "'$word'" "$root/err" || complain "does not name the wrong word: $(cat "$root/err")"
-done
-# The error message is one line: the program's name, what is wrong, and what to do instead.
-says() { # EXIT-CODE WORDS ARGUMENTS...
-  local want=$1 words=$2
-  shift 2
-  expect "$want" "$@"
-  one_line "$*"
-  grep -q '^wq-tunectl: ' "$root/err" || complain "$*: without the program's name: $(cat "$root/err")"
-  grep -qF -- "$words" "$root/err" || complain "$* does not say '$words': $(cat "$root/err")"
-}
+for word in bogus --bogus; do says 2 "'$word'" $word; done
 says 2 'did you mean "status"?' stat
 says 2 "unknown option '--foo'; see wq-tunectl status --help" status --foo # not: did you mean --root
 says 2 "unknown command 'restore'; \`sudo systemctl stop wq-tuned\` restores everything; \`wq-tunectl undo\`" restore
@@ -126,21 +119,18 @@ done
 for command in topology plan explain\ x report; do
   for bad in fsroot:/nowhere xml:/nowhere; do
     # shellcheck disable=SC2086
-    expect 1 $command --topology "$bad"
-    one_line "$command --topology $bad"
+    says 1 '' $command --topology "$bad"
   done
   # shellcheck disable=SC2086
   says 2 '--topology: synthetic:nonsense: not a synthetic topology' $command --topology synthetic:nonsense
 done
-expect 1 explain nothing --topology "$synthetic"
-one_line "explain nothing"
+says 1 '' explain nothing --topology "$synthetic"
 expect 1 plan --config /nowhere.toml
 expect 1 check /nowhere.toml
 expect 1 topology --config /nowhere.toml --topology "$synthetic"
 one_line "topology --config /nowhere.toml"
 
-expect 1 --root "$root" ab --target x --arms cache,smt -- plan --json
-one_line "ab on a tree without CPUs"
+says 1 '' --root "$root" ab --target x --arms cache,smt -- plan --json
 [ ! -e "$root/run" ] || complain "ab on a tree without CPUs made $root/run"
 expect 2 --root "$root/typo" ab --target x --arms cache,smt -- true
 [ ! -e "$root/typo" ] || complain "ab in no directory made one"
@@ -174,8 +164,7 @@ expect 2 --root "$root" top --once
 [ ! -s "$root/out" ] || complain "top in a tree: $(cat "$root/out")"
 for order in "pin one smt" "unpin one" "revert --all" "revert one" pause resume reload; do
   # shellcheck disable=SC2086
-  expect 3 --root "$root" $order
-  one_line "--root $order"
+  says 3 '' --root "$root" $order
 done
 
 for order in pause "compare one --with smt"; do
@@ -228,10 +217,8 @@ done
 expect 2 report -o ''
 expect 0 report --topology "$synthetic"
 [ "$(tail -n 1 "$root/out")" = "</html>" ] || complain "report without -o: $(tail -n 1 "$root/out")"
-expect 1 report -o "$root/no/folder.html" --topology "$synthetic"
-one_line "report into no folder"
-expect 1 report -o /dev/null --topology "$synthetic"
-one_line "report in the place of a device"
+says 1 '' report -o "$root/no/folder.html" --topology "$synthetic"
+says 1 '' report -o /dev/null --topology "$synthetic"
 expect 0 report -o "$root/page.html" --topology "$synthetic"
 [ ! -s "$root/out" ] || complain "report to a file prints: $(cat "$root/out")"
 expect 0 report -o - --topology "$synthetic"

@@ -27,7 +27,7 @@ class DecideTest : public testing::Test {
         target_.now.scope = {"default", Scope::cache};
         target_.now.strict = false;
         target_.opted_out = false;
-        target_.last_word = "default";
+        target_.last.main = "default";
         target_.plan.now = Scope::cache;
         plan(Finding::change, "smt: one shard per core");
         target_.plan.planned = Scope::smt;
@@ -46,21 +46,21 @@ class DecideTest : public testing::Test {
     // The file holds WORD, which we wrote, and the entry is settled.
     void hold(const std::string& word) {
         if (!entry_) entry_ = entry_of(target_.now);
-        entry_->announce(word);
-        entry_->settle(word, target_.now.strict);
+        entry_->announce({word, {}});
+        entry_->settle({word, target_.now.strict});
         target_.now.scope = {word, scope_named(word)};
-        target_.last_word = word;
+        target_.last.main = word;
     }
-    BaselineEntry& with_entry() {
+    Owned& with_entry() {
         if (!entry_) entry_ = entry_of(target_.now);
         return *entry_;
     }
     void refuse(const std::string& word) {
         target_.refused = {{word, State::quarantined, "Operation not permitted"}};
     }
-    [[nodiscard]] const BaselineEntry* entry() const { return entry_ ? &*entry_ : nullptr; }
+    [[nodiscard]] const Owned* entry() const { return entry_ ? &*entry_ : nullptr; }
     [[nodiscard]] Wish wish() const { return decide(target_, entry(), all_); }
-    [[nodiscard]] Shown found() const { return as_found(target_, entry(), wish(), all_); }
+    [[nodiscard]] Shown found() const { return as_found(target_, entry(), wish(), unsaved_); }
     void expect(State state, const std::string& reason) const {
         EXPECT_EQ(name_of(wish().state), name_of(state));
         EXPECT_EQ(wish().reason, reason);
@@ -80,8 +80,9 @@ class DecideTest : public testing::Test {
     }
 
     Target target_;
-    std::optional<BaselineEntry> entry_;
+    std::optional<Owned> entry_;
     Policy policy_;
+    std::string unsaved_;
     Circumstances all_{.policy = policy_, .waiting = {.why = "waiting: not busy"}};
 };
 
@@ -101,8 +102,8 @@ TEST_F(DecideTest, AStrictnessOfARuleIsSetAndGoesBackWithoutIt) {
     target_.plan.strict = target_.step.hold->strict = true;
     EXPECT_TRUE(wish().sets(target_));
     EXPECT_THAT(wish().strict, Optional(true));
-    entry_->announce("smt", true);
-    entry_->settle("smt", true);
+    entry_->announce({"smt", true});
+    entry_->settle({"smt", true});
     target_.now.strict = true;
     EXPECT_FALSE(wish().sets(target_));
     target_.plan.strict = target_.step.hold->strict = {};
@@ -192,7 +193,7 @@ TEST_F(DecideTest, APinHoldsAScopeAndNoStrictness) {
     expect(State::pinned, "by an operator's order");
     expect_word("cpu");
     EXPECT_EQ(wish().strict, std::nullopt);
-    entry_->may_strict = true;
+    entry_->strict = Attribute{Knob::strict, "0", {"1"}};
     EXPECT_THAT(wish().strict, Optional(false));
 }
 
@@ -216,7 +217,7 @@ TEST_F(DecideTest, WhatIsRevertedIsAtItsBaseline) {
     entry_->hold(Holder::revert);
     expect(State::reverted, "by an operator's order");
     expect_baseline();
-    entry_->why = "`writeback` must stay";
+    entry_->note = "`writeback` must stay";
     expect(State::reverted, "`writeback` must stay");
 }
 
@@ -327,7 +328,7 @@ TEST_F(DecideTest, WhatWasRefusedIsNotTriedAgain) {
 TEST_F(DecideTest, WhatIsShownSaysWhatComesNext) {
     target_.failures = 1;
     expect_found(State::waiting, "about to be tried again: smt: one shard per core");
-    all_.unsaved = "its baseline cannot be saved: No space left on device";
+    unsaved_ = "its baseline cannot be saved: No space left on device";
     expect_found(State::waiting, "its baseline cannot be saved: No space left on device");
     target_.stuck = Target::kTries - 1;
     expect_found(State::waiting, "its baseline cannot be saved: No space left on device");

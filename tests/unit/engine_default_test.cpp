@@ -117,7 +117,7 @@ TEST_F(EngineDefault, SetsAndTakesBackStrictness) {
     use(rule_for_all(test::planned(), true));
     EXPECT_EQ(scope("kcryptd"), "smt");
     EXPECT_EQ(strict("kcryptd"), "1");
-    EXPECT_EQ(on_disk().at("kcryptd").may_strict, true);
+    EXPECT_EQ(on_disk().at("kcryptd").strict->claim, std::vector<std::string>{"1"});
     engine_->reconcile();
     EXPECT_EQ(asked(), 4U);
     use(rule_for_all());

@@ -275,9 +275,9 @@ class Prefixes : public EngineFaults {
 };
 
 TEST_F(Prefixes, AreLearnedByReadingBack) {
-    EXPECT_FALSE(engine_->applier().names_cut_short());
+    EXPECT_FALSE(engine_->reconciler().names_cut_short());
     reconcile(1);
-    EXPECT_TRUE(engine_->applier().names_cut_short());
+    EXPECT_TRUE(engine_->reconciler().names_cut_short());
 }
 
 TEST_F(Prefixes, LeaveTheBaselineAndSayUnsupported) {
@@ -292,13 +292,13 @@ TEST_F(Prefixes, LeaveTheBaselineAndSayUnsupported) {
 }
 
 TEST_F(Prefixes, HaveTheMisreadWordOnDiskBeforeTheWrite) {
-    std::vector<std::string> may_hold;
+    std::vector<std::string> claim;
     files_->on_write = [&](const auto&, const auto& word) {
-        if (word == "cache_shard") may_hold = on_disk().at("kcryptd").may_hold;
+        if (word == "cache_shard") claim = on_disk().at("kcryptd").main.claim;
         return 0;
     };
     reconcile(1);
-    EXPECT_THAT(may_hold, ElementsAre("default", "cache_shard", "cache"));
+    EXPECT_THAT(claim, ElementsAre("default", "cache_shard", "cache"));
 }
 
 TEST_F(Prefixes, AreUndoneAfterADeathRightBehindTheWrite) {

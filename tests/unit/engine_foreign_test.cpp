@@ -104,7 +104,7 @@ TEST_F(OtherWriters, ThatWriteAnEarlierWordOfOursKeepItWhenWeStop) {
     engine_->set_policy(kcryptd_only(fixed(Scope::cpu)));
     reconcile(1);
     ASSERT_EQ(scope("kcryptd"), "cpu");
-    EXPECT_THAT(on_disk().at("kcryptd").may_hold, ElementsAre("cpu")) << "on disk as in memory";
+    EXPECT_THAT(on_disk().at("kcryptd").main.claim, ElementsAre("cpu")) << "on disk as in memory";
     set_scope("kcryptd", "smt");
     engine_->restore_all();
     EXPECT_EQ(scope("kcryptd"), "smt");
@@ -186,7 +186,7 @@ TEST_F(OtherWriters, BeforeWeEverWroteAreTheBaseline) {
     set_scope("kcryptd", "numa");
     reconcile(1);
     EXPECT_EQ(scope("kcryptd"), "smt");
-    EXPECT_EQ(on_disk().at("kcryptd").scope, "numa");
+    EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "numa");
 }
 
 TEST_F(OtherWriters, OfTheDefaultMoveItsFollowersAndNotUs) {
@@ -239,7 +239,7 @@ TEST_F(DeadDaemons, SeesAForeignWordThatWasWrittenWhileNoDaemonRan) {
     reconcile(2);
     EXPECT_EQ(scope("kcryptd"), "numa");
     EXPECT_EQ(state("kcryptd"), State::external);
-    EXPECT_EQ(on_disk().at("kcryptd").scope, "default") << "not taken for a baseline";
+    EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "default") << "not taken for a baseline";
 }
 
 TEST_F(DeadDaemons, AppliesWhatADeadDaemonOnlyAnnounced) {
@@ -249,7 +249,7 @@ TEST_F(DeadDaemons, AppliesWhatADeadDaemonOnlyAnnounced) {
     restart();
     reconcile(1);
     EXPECT_EQ(scope("kcryptd"), "smt");
-    EXPECT_EQ(on_disk().at("kcryptd").scope, "default");
+    EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "default");
 }
 
 TEST_F(DeadDaemons, ForgetsEntriesOfWorkqueuesThatWentAwayMeanwhile) {

@@ -40,7 +40,7 @@ TEST_F(Orders, PinHoldsAScopeWhateverThePlan) {
     EXPECT_EQ(scope("kcryptd"), "cpu");
     EXPECT_EQ(state("kcryptd"), State::pinned);
     EXPECT_EQ(on_disk().at("kcryptd").holder, Holder::pin);
-    EXPECT_EQ(on_disk().at("kcryptd").pinned, "cpu");
+    EXPECT_EQ(on_disk().at("kcryptd").note, "cpu");
     apply_the_plan();
     EXPECT_EQ(scope("kcryptd"), "cpu");
     EXPECT_EQ(scope("writeback"), "smt");
@@ -48,16 +48,16 @@ TEST_F(Orders, PinHoldsAScopeWhateverThePlan) {
 }
 
 TEST_F(Orders, PinHasItsBaselineOnDiskBeforeTheWrite) {
-    BaselineEntry seen;
+    Owned seen;
     files_->on_write = [&](const auto&, const auto&) {
         seen = on_disk().at("kcryptd");
         return 0;
     };
     ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
-    EXPECT_EQ(seen.scope, "default");
-    EXPECT_THAT(seen.may_hold, ElementsAre("default", "cpu"));
+    EXPECT_EQ(seen.main.baseline, "default");
+    EXPECT_THAT(seen.main.claim, ElementsAre("default", "cpu"));
     EXPECT_EQ(seen.holder, Holder::pin);
-    EXPECT_EQ(seen.pinned, "cpu");
+    EXPECT_EQ(seen.note, "cpu");
 }
 
 TEST_F(Orders, PinOutlivesARestartAndAReload) {
@@ -72,7 +72,7 @@ TEST_F(Orders, PinChangesItsMind) {
     ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
     ASSERT_TRUE(engine_->orders().pin("kcryptd", "numa"));
     EXPECT_EQ(scope("kcryptd"), "numa");
-    EXPECT_EQ(on_disk().at("kcryptd").scope, "default");
+    EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "default");
 }
 
 TEST_F(Orders, PinOfTheDefaultMovesItsFollowers) {
@@ -92,7 +92,7 @@ TEST_F(Orders, PinThatCutsOffAStrictWindowPutsTheStrictnessBack) {
     ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
     EXPECT_EQ(state("kcryptd"), State::pinned);
     EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "cpu 0");
-    EXPECT_FALSE(on_disk().at("kcryptd").may_strict);
+    EXPECT_FALSE(on_disk().at("kcryptd").strict->may_be_ours());
     apply_the_plan();
     EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "cpu 0");
 }
@@ -140,7 +140,7 @@ TEST_F(Orders, PinOfAWordInPlaceIsNoWrite) {
     restart();  // found at start, so it is not an external write
     ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
     EXPECT_EQ(asked(), 0U);
-    EXPECT_EQ(on_disk().at("kcryptd").scope, "cpu");
+    EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "cpu");
     ASSERT_TRUE(engine_->orders().unpin("kcryptd"));
     EXPECT_EQ(scope("kcryptd"), "cpu");
 }
@@ -314,7 +314,7 @@ TEST_F(Orders, AnUnpinThatCannotPutBackSaysSoAndCanBeTriedAgain) {
     EXPECT_EQ(scope("kcryptd"), "cpu");
     EXPECT_EQ(state("kcryptd"), State::pinned);
     EXPECT_EQ(on_disk().at("kcryptd").holder, Holder::pin);
-    EXPECT_EQ(on_disk().at("kcryptd").pinned, "cpu");
+    EXPECT_EQ(on_disk().at("kcryptd").note, "cpu");
     files_->on_write = nullptr;
     EXPECT_TRUE(engine_->orders().unpin("kcryptd"));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
@@ -331,7 +331,7 @@ TEST_F(Orders, AreRefusedWhereTheTargetVanishes) {
 }
 
 TEST_F(Orders, AreRefusedWhereTheBaselineCannotBeSaved) {
-    tree_.remove("run/wq-tuned");
+    no_state_folder();
     EXPECT_FALSE(engine_->orders().pin("kcryptd", "cpu"));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
@@ -347,7 +347,7 @@ TEST_F(Orders, ThatFailLeaveThePlanInForce) {
     engine_->reconcile();
     EXPECT_EQ(log_.count(Event::external), 0U) << reason("kcryptd");
     EXPECT_EQ(scope("kcryptd"), "smt");
-    EXPECT_EQ(on_disk().at("kcryptd").scope, "default");
+    EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "default");
 }
 
 // ---- status

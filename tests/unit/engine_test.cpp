@@ -48,12 +48,12 @@ TEST_F(EngineTest, WritesNothingWhereThePlanIsInPlace) {
     engine_->reconcile();
     EXPECT_EQ(asked(), 0U);
     EXPECT_EQ(state("kcryptd"), State::as_planned);
-    EXPECT_FALSE(tree_.exists("run/wq-tuned/baseline.json"));
+    EXPECT_FALSE(tree_.exists("run/wq-tuned/owned.json"));
     EXPECT_TRUE(log_.lines.empty());
 }
 
 TEST_F(EngineTest, HasEveryBaselineOnDiskBeforeTheFirstWrite) {
-    std::vector<std::map<std::string, BaselineEntry>> seen;
+    std::vector<std::map<std::string, Owned>> seen;
     files_->on_write = [&](const auto&, const auto&) {
         seen.push_back(on_disk());
         return 0;
@@ -62,15 +62,15 @@ TEST_F(EngineTest, HasEveryBaselineOnDiskBeforeTheFirstWrite) {
     ASSERT_EQ(seen.size(), 2U);
     for (const auto& entries : seen) {
         ASSERT_THAT(entries, ElementsAre(Key("kcryptd"), Key("writeback")));
-        EXPECT_EQ(entries.at("kcryptd").scope, "default");
-        EXPECT_EQ(entries.at("kcryptd").strict, false);
-        EXPECT_THAT(entries.at("kcryptd").may_hold, ElementsAre("default", "smt"));
+        EXPECT_EQ(entries.at("kcryptd").main.baseline, "default");
+        EXPECT_EQ(entries.at("kcryptd").strict->baseline, "0");
+        EXPECT_THAT(entries.at("kcryptd").main.claim, ElementsAre("default", "smt"));
         EXPECT_EQ(entries.at("kcryptd").inode, target("kcryptd").now.inode);
     }
 }
 
 TEST_F(EngineTest, WritesNothingWhereTheBaselineCannotBeSaved) {
-    tree_.remove("run/wq-tuned");
+    no_state_folder();
     engine_->reconcile();
     engine_->reconcile();
     EXPECT_EQ(asked(), 0U);
@@ -79,16 +79,16 @@ TEST_F(EngineTest, WritesNothingWhereTheBaselineCannotBeSaved) {
     EXPECT_THAT(reason("kcryptd"), HasSubstr("baseline cannot be saved"));
     engine_->look();
     EXPECT_THAT(reason("kcryptd"), HasSubstr("baseline cannot be saved")) << "for who asks for the status";
-    tree_.add(test::Dir("run/wq-tuned"));
+    tree_.remove("run/wq-tuned");
     engine_->reconcile();
     EXPECT_EQ(scope("kcryptd"), "smt");
-    EXPECT_EQ(on_disk().at("kcryptd").scope, "default");
+    EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "default");
 }
 
 TEST_F(EngineTest, PutsBackEvenWhereTheBaselineCannotBeSaved) {
     engine_->reconcile();
     tree_.add(test::Dir("sys/devices/virtual/workqueue", {test::workqueue("new", {.cpumask = "ffffff"})}));
-    tree_.remove("run/wq-tuned");
+    no_state_folder();
     engine_->reconcile();
     EXPECT_EQ(scope("new"), "default (cache)");
     engine_->observe("switched off");
@@ -100,8 +100,8 @@ TEST_F(EngineTest, KeepsTheFirstBaselineThroughChangesOfPlan) {
     engine_->reconcile();
     use(rule_for_all(fixed(Scope::cpu)));
     EXPECT_EQ(scope("kcryptd"), "cpu");
-    EXPECT_EQ(on_disk().at("kcryptd").scope, "default");
-    EXPECT_THAT(on_disk().at("kcryptd").may_hold, ElementsAre("cpu")) << "and no earlier word";
+    EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "default");
+    EXPECT_THAT(on_disk().at("kcryptd").main.claim, ElementsAre("cpu")) << "and no earlier word";
     engine_->restore_all();
     EXPECT_THAT(scope("kcryptd"), HasSubstr("default"));
 }
@@ -168,7 +168,7 @@ TEST_F(EngineTest, ObservesByPolicy) {
 TEST_F(EngineTest, OnlyLooksWhenToldToLook) {
     engine_->look();
     EXPECT_EQ(asked(), 0U);
-    EXPECT_FALSE(tree_.exists("run/wq-tuned/baseline.json"));
+    EXPECT_FALSE(tree_.exists("run/wq-tuned/owned.json"));
     EXPECT_EQ(target("kcryptd").plan.planned, Scope::smt);
 }
 
@@ -214,7 +214,7 @@ TEST_F(EngineTest, TakesANewInodeForANewWorkqueue) {
     set_scope("kcryptd", "numa");  // the initial scope of the new workqueue
     engine_->reconcile();
     EXPECT_EQ(state("kcryptd"), State::set) << reason("kcryptd");
-    EXPECT_EQ(on_disk().at("kcryptd").scope, "numa");
+    EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "numa");
     EXPECT_NE(on_disk().at("kcryptd").inode, before);
     engine_->restore_all();
     EXPECT_EQ(scope("kcryptd"), "numa");
@@ -363,7 +363,7 @@ TEST_F(EngineTest, TakesNothingBackWhenPodsBecomeUnknown) {
     engine_->reconcile();
     EXPECT_EQ(files_->writes(), 0U) << "nor after a restart";
     EXPECT_EQ(scope("kcryptd"), "smt");
-    EXPECT_EQ(on_disk().at("kcryptd").scope, "default");
+    EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "default");
     engine_->restore_all();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }

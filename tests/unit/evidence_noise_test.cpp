@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "evidence/comparison.h"
 #include "evidence/e_process.h"
@@ -70,57 +72,110 @@ TEST(EvidencePower, TenPercentNoise) {
     EXPECT_EQ(share_within(five, 256), 1.0);
 }
 
-// The share of comparisons that reach a verdict on a change without an effect, checked after each of PAIRS
-// pairs.
-struct Wrong {
-    double regressed = 0;
-    double improved = 0;
+// A load with noise, whose candidate multiplies its cost by `factor`. By the rule of `ab` unless RULE says
+// otherwise.
+struct Load {
+    NewNoise noise;
+    double factor = 1;
+    double tolerance = 0;
+    DecisionRule rule = {.quick = true};
+    unsigned most = 16;  // pairs
+    bool coin = true;    // else the baseline is always first
 };
 
-Wrong decided_wrongly(const NewNoise& anew, const DecisionRule& rule, unsigned pairs, std::uint64_t seed) {
-    Random random(seed);
-    Wrong out;
-    for (unsigned run = 0; run < kRuns; run++) {
-        const Noise noise = anew();
-        Comparison comparison(std::vector<ComparedCounter>{{.name = "latency"}});
-        for (unsigned i = 0; i < pairs; i++) {
-            comparison.add({PairValues{1, std::exp(pair_of(noise, 0, random))}});
-            const Judgement judgement = comparison.decide(rule).judgement;
-            if (judgement == Judgement::undecided) continue;
-            (judgement == Judgement::regressed ? out.regressed : out.improved) += 1.0 / kRuns;
-            break;
-        }
+// The verdicts of many trials.
+struct Tally {
+    double regressed = 0;  // shares
+    double improved = 0;
+    std::vector<std::uint64_t> pairs;  // of each trial with a verdict
+    [[nodiscard]] std::uint64_t median_pairs() {
+        std::ranges::sort(pairs);
+        return pairs[pairs.size() / 2];
     }
+};
+
+Decision judged(const Load& load, Random& random) {
+    const Noise noise = load.noise();
+    Comparison comparison(std::vector<ComparedCounter>{{"latency", false, load.tolerance, false}});
+    for (;;) {
+        const bool candidate_first = load.coin && random.coin();
+        double reference = std::exp(noise(random));
+        double candidate = std::exp(noise(random));
+        if (candidate_first) std::swap(reference, candidate);
+        comparison.add({PairValues{reference, candidate * load.factor}});
+        const Decision at = comparison.decide(load.rule);
+        if (at.judgement != Judgement::undecided || at.pairs >= load.most) return at;
+    }
+}
+
+Tally judged(const Load& load, unsigned trials, std::uint64_t seed) {
+    Random random(seed);
+    Tally out;
+    for (unsigned i = 0; i < trials; i++) {
+        const Decision at = judged(load, random);
+        if (at.judgement == Judgement::undecided) continue;
+        (at.judgement == Judgement::regressed ? out.regressed : out.improved) += 1.0 / trials;
+        out.pairs.push_back(at.pairs);
+    }
+    testing::Test::RecordProperty("regressed", std::to_string(out.regressed));
+    testing::Test::RecordProperty("improved", std::to_string(out.improved));
     return out;
 }
 
-void expect_seldom_wrong(const NewNoise& noise) {
-    const DecisionRule rule;
-    const Wrong wrong = decided_wrongly(noise, rule, 128, 21);
-    testing::Test::RecordProperty("regressed", std::to_string(wrong.regressed));
-    testing::Test::RecordProperty("improved", std::to_string(wrong.improved));
-    EXPECT_LE(wrong.regressed, rule.alpha);
-    EXPECT_LE(wrong.improved, rule.alpha);
-    EXPECT_GT(wrong.regressed, 0) << "one that never decides would pass";
+constexpr double kAlpha = DecisionRule().alpha;
+constexpr unsigned kTrials = 10'000;
+
+struct Named {
+    const char* name;
+    Noise (*noise)();
+};
+const Named kNoises[] = {
+    {"Independent", [] { return independent(0.03); }},
+    {"Memory", [] { return autoregressive(0.03, 0.5); }},
+    {"LongMemory", [] { return autoregressive(0.03, 0.9); }},
+    {"Drift", [] { return drifting(0.03, std::log1p(0.01)); }},
+    {"LevelShifts", [] { return shifting(0.03, 0.2, 0.1); }},
+    {"HeavyTails", [] { return student2(0.03); }},
+};
+
+class FalseDecisionsUnder : public testing::TestWithParam<Named> {};
+
+TEST_P(FalseDecisionsUnder, AnyNoiseAreWithinAlpha) {
+    for (const auto& [rule, most, trials] :
+         {std::tuple(DecisionRule{}, 128U, kRuns), {DecisionRule{.quick = true}, 16U, kTrials}}) {
+        const Tally tally = judged(Load{.noise = GetParam().noise, .rule = rule, .most = most}, trials, 21);
+        EXPECT_LE(tally.regressed, kAlpha);
+        EXPECT_LE(tally.improved, kAlpha);
+        EXPECT_GT(tally.regressed, 0) << "one that never decides would pass";
+    }
+}
+INSTANTIATE_TEST_SUITE_P(Noise, FalseDecisionsUnder, testing::ValuesIn(kNoises),
+                         [](const auto& each) { return each.param.name; });
+
+TEST(FalseDecisions, ExceedAlphaWithoutTheCoin) {
+    const Load drift{.noise = kNoises[3].noise, .coin = false};
+    EXPECT_GT(judged(drift, kRuns, 1).regressed, 1.5 * kAlpha) << "drift is taken for an effect";
 }
 
-TEST(FalseDecisions, AreWithinAlphaUnderIndependentNoise) {
-    expect_seldom_wrong([] { return independent(0.03); });
+TEST(FalseDecisions, AreWithinAlphaForAChangeThatCostsTheTolerance) {
+    EXPECT_LE(judged({ar(0.03), 1.05, 0.05}, kTrials, 3).regressed, kAlpha);
+    EXPECT_LE(judged({kNoises[5].noise, 1.03, 0.05}, kTrials, 3).regressed, kAlpha);
+    EXPECT_GT(judged({ar(0.03), 1.05, 0.04}, kRuns, 3).regressed, kAlpha);
 }
-TEST(FalseDecisions, AreWithinAlphaUnderNoiseWithMemory) {
-    expect_seldom_wrong(ar(0.03, 0.5));
-}
-TEST(FalseDecisions, AreWithinAlphaUnderNoiseWithLongMemory) {
-    expect_seldom_wrong(ar(0.03, 0.9));
-}
-TEST(FalseDecisions, AreWithinAlphaUnderDrift) {
-    expect_seldom_wrong([] { return drifting(0.03, std::log1p(0.01)); });
-}
-TEST(FalseDecisions, AreWithinAlphaUnderLevelShifts) {
-    expect_seldom_wrong([] { return shifting(0.03, 0.2, 0.1); });
-}
-TEST(FalseDecisions, AreWithinAlphaUnderHeavyTails) {
-    expect_seldom_wrong([] { return student2(0.03); });
+
+TEST(EvidencePower, FivePercentAreFoundWithinSixteenPairs) {
+    Tally worse = judged({ar(0.03), 1.05}, kTrials, 5);
+    EXPECT_GE(worse.regressed, 0.97);
+    EXPECT_LE(worse.median_pairs(), 6U);
+    EXPECT_EQ(worse.improved, 0);
+    Tally better = judged({ar(0.03), 1 / 1.05}, kTrials, 6);
+    EXPECT_GE(better.improved, 0.97);
+    EXPECT_LE(better.median_pairs(), 6U);
+    EXPECT_EQ(better.regressed, 0);
+    // Pairs remove the noise that adjacent windows share. Independent windows share none.
+    const Tally strangers = judged({kNoises[0].noise, 1.05}, kTrials, 7);
+    EXPECT_GE(strangers.regressed, 0.88);
+    EXPECT_LE(strangers.regressed, 0.93);
 }
 
 // Eight targets in one slot: while one of them runs its candidate, all others cost 2% more. Each has its own

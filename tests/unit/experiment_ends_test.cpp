@@ -24,6 +24,23 @@ class ExperimentEnds : public test::ExperimentRig {
         step();
         step();
     }
+    // Writes of WORD to kcryptd fail with CODE.
+    void refuse(const char* word, int code) {
+        files_->on_write = [=](const std::string& name, const std::string& now) {
+            return name == "kcryptd" && now == word ? code : 0;
+        };
+    }
+    // The order for kcryptd was cut off, and its verdict says why.
+    void expect_told(const char* candidate, const char* reason) {
+        ASSERT_FALSE(verdicts_->records().empty());
+        EXPECT_FALSE(last().judged);
+        EXPECT_EQ(last().key.candidate, candidate);
+        EXPECT_THAT(last().reason, HasSubstr(reason));
+    }
+    [[nodiscard]] std::uint64_t pairs_of(const std::string& kind) const {
+        const LedgerEntry* one = entry(kind, "cache", "smt");
+        return one == nullptr ? 0 : one->columns[0].worse.count;
+    }
     [[nodiscard]] std::uint64_t pairs() const { return experiment_->totals().pairs; }
     [[nodiscard]] std::uint64_t dropped() const { return experiment_->totals().pairs_dropped; }
 };
@@ -84,33 +101,57 @@ TEST_F(ExperimentEnds, AnOrderedComparisonThatStarvesItsLoadEnds) {
     pace_ = [](const auto&, const std::string& word) { return word == "numa" ? 200.0 : 10'000.0; };
     ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
     ASSERT_TRUE(run_to_verdict());
-    EXPECT_FALSE(last().judged);
-    EXPECT_THAT(last().reason, HasSubstr("less than a third"));
+    expect_told("numa", "less than a third");
     EXPECT_LE(experiment_->totals().windows_lost, 3U);
     const std::uint64_t known = pairs();
     run(600);
     EXPECT_EQ(pairs(), known);
 }
 
-TEST_F(ExperimentEnds, AWorkqueueThatIsAnotherOneLeaves) {
+TEST_F(ExperimentEnds, AWorkqueueThatIsAnotherOneOrHasAnotherMaskLeaves) {
     into_slot();
     recreate("kcryptd");
     run_slot();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(pairs(), 1U);
+    into_slot();
+    tree_.write(test::wq_path("kcryptd", "cpumask"), "fff\n");
+    run_slot();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(pairs(), 2U);
 }
 
-TEST_F(ExperimentEnds, AnOperatorsOrderAndAPolicyThatLeavesItCountAgainstTheArmThatRan) {
+// If an operator disables writes because a window does harm, that window must still count.
+TEST_F(ExperimentEnds, WhatEndsTheSlotAtOnceCountsAgainstTheArmThatRan) {
     for (int i = 0; i < 3; i++) run_slot();
     into_slot();
     ASSERT_TRUE(engine_->orders().pin("kcryptd", "numa"));
     experiment_->check();
     EXPECT_EQ(scope("kcryptd"), "numa");
-    EXPECT_EQ(entry("kcryptd", "cache", "smt")->columns[0].worse.count, 4U);
+    EXPECT_EQ(pairs_of("kcryptd"), 4U);
     use(rule_for_all(test::leave()));
     EXPECT_FALSE(experiment_->is_measuring());
-    EXPECT_EQ(entry("writeback", "cache", "smt")->columns[0].worse.count, 4U);
+    EXPECT_EQ(pairs_of("writeback"), 4U);
     EXPECT_EQ(scope("writeback"), "default (cache)");
+    use(smt_alone());
+    into_slot();
+    engine_->observe("a test");
+    reconcile();
+    EXPECT_FALSE(experiment_->is_measuring());
+    EXPECT_EQ(scope("writeback"), "default (cache)");
+    EXPECT_EQ(pairs_of("writeback"), 5U);
+    run(60);
+    EXPECT_FALSE(experiment_->is_measuring());
+    EXPECT_FALSE(counters_.attached);
+    engine_->observe("");
+    reconcile();
+    into_slot();
+    const std::uint64_t known = pairs_of("writeback");
+    experiment_->cancel_all("wq-tuned stopped");
+    EXPECT_EQ(scope("writeback"), "default (cache)");
+    EXPECT_FALSE(tree_.exists("run/wq-tuned/slot.json"));
+    start(smt_alone());
+    EXPECT_EQ(view("writeback")->decision.pairs, known + 1);
 }
 
 TEST_F(ExperimentEnds, AReloadOfTheSamePolicyDoesNot) {
@@ -132,49 +173,29 @@ TEST_F(ExperimentEnds, OtherCountersMakeAnotherComparison) {
     EXPECT_EQ(view("kcryptd")->decision.pairs, 3U) << "nothing is forgotten";
 }
 
-TEST_F(ExperimentEnds, CpusThatComeOrGoDropThePair) {
-    into_slot();
-    experiment_->cpus_changed();
-    run_slot();
-    EXPECT_EQ(pairs(), 0U);
-    EXPECT_EQ(dropped(), 2U);
-    EXPECT_THAT(experiment_->why_no_slot(), HasSubstr("CPUs came or went"));
+TEST_F(ExperimentEnds, WhatDisturbsBothWindowsDropsThePair) {
+    tree_.write("proc/stat", "cpu 0 0 0 1000 0 0 0 0\n");
+    const std::function<void()> changes[] = {
+        [this] { experiment_->cpus_changed(); }, [this] { clocks_.suspended += 600'000'000; },
+        [this] { clocks_.wall -= 600'000'000; },
+        [this] { tree_.write("proc/stat", "cpu 0 0 0 1900 0 0 0 100\n"); },  // stolen time
+    };
+    for (const auto& change : changes) {
+        const std::uint64_t before = dropped();
+        into_slot();
+        change();
+        run_slot();
+        EXPECT_EQ(pairs(), 0U);
+        EXPECT_EQ(dropped(), before + 2) << &change - changes;
+        if (before > 0) continue;
+        EXPECT_THAT(experiment_->why_no_slot(), HasSubstr("CPUs came or went"));
+    }
     run_slot();
     EXPECT_EQ(pairs(), 2U);
 }
 
-TEST_F(ExperimentEnds, SoDoASuspendAndAClockThatJumps) {
-    into_slot();
-    clocks_.suspended += 600'000'000;
-    run_slot();
-    EXPECT_EQ(dropped(), 2U);
-    into_slot();
-    clocks_.wall -= 600'000'000;
-    run_slot();
-    EXPECT_EQ(dropped(), 4U);
-    EXPECT_EQ(pairs(), 0U);
-}
-
-TEST_F(ExperimentEnds, SoDoesStolenTime) {
-    tree_.write("proc/stat", "cpu 0 0 0 1000 0 0 0 0\n");
-    into_slot();
-    tree_.write("proc/stat", "cpu 0 0 0 1900 0 0 0 100\n");
-    run_slot();
-    EXPECT_EQ(dropped(), 2U);
-}
-
-TEST_F(ExperimentEnds, AMaskThatIsRewrittenEndsItForThatTarget) {
-    into_slot();
-    tree_.write(test::wq_path("kcryptd", "cpumask"), "fff\n");
-    run_slot();
-    EXPECT_EQ(pairs(), 1U);
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-}
-
 TEST_F(ExperimentEnds, AWriteThatFailsIsTriedLessAndLess) {
-    files_->on_write = [](const std::string& name, const std::string& word) {
-        return name == "kcryptd" && word == "smt" ? EBUSY : 0;
-    };
+    refuse("smt", EBUSY);
     run(3600);
     EXPECT_LT(experiment_->totals().cut_off, 12U);
     EXPECT_GT(experiment_->totals().cut_off, 3U);
@@ -182,9 +203,7 @@ TEST_F(ExperimentEnds, AWriteThatFailsIsTriedLessAndLess) {
 }
 
 TEST_F(ExperimentEnds, AKernelThatRefusesThePlanEndsItForGood) {
-    files_->on_write = [](const std::string& name, const std::string& word) {
-        return name == "kcryptd" && word == "smt" ? EINVAL : 0;
-    };
+    refuse("smt", EINVAL);
     run(600);
     EXPECT_EQ(state("kcryptd"), State::quarantined);
     EXPECT_EQ(experiment_->totals().cut_off, 1U);
@@ -192,9 +211,7 @@ TEST_F(ExperimentEnds, AKernelThatRefusesThePlanEndsItForGood) {
 
 TEST_F(ExperimentEnds, TheSearchGoesOnWithoutWhatTheKernelRefuses) {
     start(tune());
-    files_->on_write = [](const std::string& name, const std::string& word) {
-        return name == "kcryptd" && word == "smt" ? EINVAL : 0;
-    };
+    refuse("smt", EINVAL);
     ASSERT_TRUE(run_until([this] { return experiment_->totals().cut_off == 1; }, 60));
     EXPECT_THAT(engine_->targets().at("kcryptd").reason, HasSubstr("; 'smt' was refused: "));
     ASSERT_TRUE(run_until([this] {
@@ -202,30 +219,6 @@ TEST_F(ExperimentEnds, TheSearchGoesOnWithoutWhatTheKernelRefuses) {
         return view && view->arms.candidate.word == "cpu" && view->measuring;
     }));
     EXPECT_EQ(experiment_->totals().cut_off, 1U) << "smt was not tried again";
-}
-
-TEST_F(ExperimentEnds, ObservingEndsItAtOnce) {
-    into_slot();
-    engine_->observe("a test");
-    reconcile();
-    EXPECT_FALSE(experiment_->is_measuring());
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(scope("writeback"), "default (cache)");
-    run(60);
-    EXPECT_FALSE(experiment_->is_measuring());
-    EXPECT_FALSE(counters_.attached);
-}
-
-// If an operator disables writes because a window does harm, that window must still count.
-TEST_F(ExperimentEnds, ObservingCountsAgainstTheArmThatRan) {
-    for (int i = 0; i < 3; i++) run_slot();
-    into_slot();
-    const auto before = view("kcryptd")->decision.pairs;
-    engine_->observe("a test");
-    reconcile();
-    engine_->observe("");
-    reconcile();
-    EXPECT_EQ(view("kcryptd")->decision.pairs, before + 1);
 }
 
 TEST_F(ExperimentEnds, APauseLetsTheSlotEndAndNoneBegins) {
@@ -241,17 +234,6 @@ TEST_F(ExperimentEnds, APauseLetsTheSlotEndAndNoneBegins) {
     experiment_->pause(false);
     run(60);
     EXPECT_GT(pairs(), 2U);
-}
-
-TEST_F(ExperimentEnds, AStopCountsAgainstTheArmThatRanAndSavesWhatIsKnown) {
-    for (int i = 0; i < 3; i++) run_slot();
-    into_slot();
-    experiment_->cancel_all("wq-tuned stopped");
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_FALSE(tree_.exists("run/wq-tuned/slot.json"));
-    EXPECT_THAT(on_disk(), IsEmpty());
-    start(smt_alone());
-    EXPECT_EQ(view("kcryptd")->decision.pairs, 4U);
 }
 
 // kill -9 in a window: the next daemon finds the record of the slot, and the window counts against the arm
@@ -280,6 +262,7 @@ TEST_F(ExperimentEnds, EachConditionKeepsSlotsFromBeginning) {
     };
     system_state_ = "starting";
     uptime_ = 60;
+    start(smt_alone());
     EXPECT_FALSE(measured());
     EXPECT_EQ(experiment_->why_no_slot(), "systemd is 'starting'");
     system_state_ = "degraded";
@@ -303,18 +286,6 @@ TEST_F(ExperimentEnds, EachConditionKeepsSlotsFromBeginning) {
     use(policy);
     EXPECT_FALSE(measured());
     EXPECT_THAT(experiment_->why_no_slot(), HasSubstr("settling after boot"));
-}
-
-TEST_F(ExperimentEnds, NothingBeginsBeforeSystemdHasStartedTheHost) {
-    system_state_ = "starting";
-    uptime_ = 60;
-    start(smt_alone());
-    run(120);
-    EXPECT_EQ(experiment_->totals().slots, 0U);
-    EXPECT_EQ(experiment_->why_no_slot(), "systemd is 'starting'");
-    system_state_ = "degraded";
-    run(120);
-    EXPECT_GT(experiment_->totals().slots, 0U);
 }
 
 TEST_F(ExperimentEnds, NothingBeginsBeforeTheRandomDelayIsOver) {
@@ -390,8 +361,7 @@ TEST_F(ExperimentEnds, WhereBpfIsDeniedWhatIsLeftJudges) {
     run(60);
     EXPECT_FALSE(experiment_->is_measuring());
     EXPECT_THAT(reason("kcryptd"), HasSubstr("no counter can be measured: no BPF"));
-    EXPECT_FALSE(last().judged);
-    EXPECT_THAT(last().reason, HasSubstr("no counter can be measured"));
+    expect_told("smt", "no counter can be measured");
     EXPECT_FALSE(experiment_->order("kcryptd", "smt"));
 }
 
@@ -426,9 +396,7 @@ TEST_F(ExperimentEnds, AnOrderComparesAtOnceAndTellsWithoutDeciding) {
 }
 
 TEST_F(ExperimentEnds, OrdersForAClassCountThePairsOfAllOfIt) {
-    tree_.add(test::Dir("sys/devices/virtual/workqueue",
-                        {test::workqueue("kcryptd-254:0", {.cpumask = "ffffff"}),
-                         test::workqueue("kcryptd-254:1", {.cpumask = "ffffff"})}));
+    add_class();
     use_traffic({"kcryptd-254:0", "kcryptd-254:1"});
     reconcile();
     experiment_->pause(true);
@@ -474,9 +442,7 @@ TEST_F(ExperimentEnds, AnOrderOnATargetThatVanishesBeforeItsSlotIsToldOf) {
         experiment_->on_time();
     }
     EXPECT_FALSE(experiment_->is_measuring());
-    ASSERT_FALSE(verdicts_->records().empty());
-    EXPECT_FALSE(last().judged);
-    EXPECT_EQ(last().key.candidate, "numa");
+    expect_told("numa", "");
 }
 
 TEST_F(ExperimentEnds, AnOrderThatCanHaveNoSlotIsRefusedOrEnds) {
@@ -484,9 +450,7 @@ TEST_F(ExperimentEnds, AnOrderThatCanHaveNoSlotIsRefusedOrEnds) {
     ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
     engine_->observe("wq_tuned=off");
     reconcile();
-    ASSERT_FALSE(verdicts_->records().empty());
-    EXPECT_FALSE(last().judged);
-    EXPECT_THAT(last().reason, HasSubstr("wq_tuned=off"));
+    expect_told("numa", "wq_tuned=off");
     EXPECT_FALSE(experiment_->order("kcryptd", "numa"));
 }
 
@@ -497,9 +461,7 @@ TEST_F(ExperimentEnds, AnOrderThatLeavesTheSlotIsToldOf) {
     step();
     set_scope("kcryptd", "system");
     run_slot();
-    ASSERT_FALSE(verdicts_->records().empty());
-    EXPECT_FALSE(last().judged);
-    EXPECT_THAT(last().reason, HasSubstr("external writer"));
+    expect_told("smt", "external writer");
     EXPECT_EQ(last().standing.pairs, 1U);
 }
 
@@ -508,10 +470,7 @@ TEST_F(ExperimentEnds, AnOrderThatALaterOrderEndsBeforeItsSlotIsToldOf) {
     ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
     ASSERT_TRUE(engine_->orders().revert("kcryptd"));
     experiment_->check();
-    ASSERT_FALSE(verdicts_->records().empty());
-    EXPECT_FALSE(last().judged);
-    EXPECT_EQ(last().key.candidate, "numa");
-    EXPECT_EQ(last().reason, "an operator's order");
+    expect_told("numa", "an operator's order");
     EXPECT_FALSE(view("kcryptd") && view("kcryptd")->by_hand);
 }
 

@@ -33,9 +33,9 @@ class ExperimentFaults : public test::ExperimentRig {
         engine_->keep_all();
     }
     void restorer() {
-        BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
+        OwnedStore store(tree_.path("run/wq-tuned/owned.json"));
         ASSERT_TRUE(store.load());
-        EXPECT_EQ(restore_entries(*files_, store, log_, true), 0U);
+        EXPECT_EQ(restore_all(*files_, store, log_, true), 0U);
     }
     [[nodiscard]] std::size_t verdicts_on_disk() const {
         VerdictStore store(tree_.path("var/lib/wq-tuned/verdicts.log"));
@@ -77,13 +77,13 @@ TEST_F(ExperimentFaults, NorWhereAPinOfItFailed) {
 }
 
 TEST_F(ExperimentFaults, NothingBeginsWhereTheBaselineCannotBeSaved) {
-    tree_.remove("run/wq-tuned");
+    no_state_folder();
     run(60);
     EXPECT_EQ(asked(), 0U) << "nothing is written";
     EXPECT_FALSE(experiment_->is_measuring());
     EXPECT_THAT(view("kcryptd")->waits, HasSubstr("its baseline cannot be saved"));
     EXPECT_THAT(verdicts_->records(), IsEmpty());
-    tree_.add(test::Dir("run/wq-tuned"));
+    tree_.remove("run/wq-tuned");
     run(300);
     EXPECT_GT(experiment_->totals().pairs, 0U);
 }

@@ -23,12 +23,10 @@ using test::CpuTree;
 using test::File;
 using test::planned_by;
 using test::TempTree;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
-using testing::StartsWith;
 using enum Judgement;
 
 constexpr std::int64_t kExportedAt = 4'102'444'800;  // 2100-01-01 00:00 UTC: its rules have not expired
@@ -109,11 +107,7 @@ TEST(ExportedPolicy, TellsEarlierVerdictsThatSayTheOpposite) {
     EXPECT_THAT(text,
                 HasSubstr("evidence = \"writeback, 2099-12-31 23:00 UTC: smt against cache: regressed"));
     EXPECT_EQ(planned_by(loaded(text), "writeback"), "leave");
-}
-
-TEST(ExportedPolicy, NothingLearnedIsNoPolicy) {
-    EXPECT_EQ(exported({}), "");
-    EXPECT_EQ(exported({record("unsure", undecided)}), "");
+    EXPECT_EQ(exported({record("unsure", undecided)}), "") << "nothing learned is no policy";
 }
 
 TEST(ExportedPolicy, NamesWithGlobCharactersMatchThemselvesAlone) {
@@ -155,26 +149,33 @@ TEST(ExportedPolicy, OfTwoPatternsTheNarrowerComesFirst) {
 
 TEST(ExportedPolicy, IsForMachinesOfThisKindAlone) {
     const std::string text = exported({record("writeback", improved)});
-    const auto misses = [&](const auto& change) {
+    const struct {
+        void (*change)(HostFacts& facts);
+        std::string misses;
+    } rows[] = {
+        {[](auto&) {}, ""},
+        {[](auto& f) { f.kernel = "6.12.90-1"; }, ""},
+        {[](auto& f) { f.hostname = f.machine_id = ""; }, ""},
+        {[](auto& f) { f.arch = "aarch64"; }, "arch"},
+        {[](auto& f) { f.cpu_vendor = "Other"; }, "cpu_vendor"},
+        {[](auto& f) { f.cpu_models = {R"(AMD E 9654 \ "96-Core")"}; }, "cpu_model"},
+        {[](auto& f) { f.llc_cores = 7; }, "llc_cores"},
+        {[](auto& f) { f.cores = 192; }, "cores"},
+        {[](auto& f) { f.numa_nodes = 1; }, "numa_nodes"},
+        {[](auto& f) { f.smt = false; }, "smt"},
+        {[](auto& f) { f.is_virtual = true; }, "virtual"},
+        {[](auto& f) { f.kernel = "6.11.57"; }, "kernel"},
+        {[](auto& f) { f.kernel = "6.13.0"; }, "kernel"},
+        {[](auto& f) { f.kernel = "7.12.1"; }, "kernel"},
+        {[](auto& f) { f.kernel = "6.1.57"; }, "kernel"},
+    };
+    for (const auto& [change, misses] : rows) {
         HostFacts facts = epyc();
         change(facts);
-        return loaded(text, facts).hosts.at(0).misses;
-    };
-    EXPECT_THAT(misses([](HostFacts&) {}), IsEmpty());
-    EXPECT_THAT(misses([](HostFacts& f) { f.kernel = "6.12.90-1"; }), IsEmpty());
-    EXPECT_THAT(misses([](HostFacts& f) { f.hostname = f.machine_id = ""; }), IsEmpty());
-    EXPECT_THAT(misses([](HostFacts& f) { f.arch = "aarch64"; }), ElementsAre(StartsWith("arch is")));
-    EXPECT_THAT(misses([](HostFacts& f) { f.cpu_vendor = "Other"; }),
-                ElementsAre(StartsWith("cpu_vendor is")));
-    EXPECT_THAT(misses([](HostFacts& f) { f.cpu_models = {R"(AMD E 9654 \ "96-Core")"}; }),
-                ElementsAre(StartsWith("cpu_model is")));
-    EXPECT_THAT(misses([](HostFacts& f) { f.llc_cores = 7; }), ElementsAre(StartsWith("llc_cores is")));
-    EXPECT_THAT(misses([](HostFacts& f) { f.cores = 192; }), ElementsAre(StartsWith("cores is")));
-    EXPECT_THAT(misses([](HostFacts& f) { f.numa_nodes = 1; }), ElementsAre(StartsWith("numa_nodes is")));
-    EXPECT_THAT(misses([](HostFacts& f) { f.smt = false; }), ElementsAre(StartsWith("smt is")));
-    EXPECT_THAT(misses([](HostFacts& f) { f.is_virtual = true; }), ElementsAre(StartsWith("virtual is")));
-    for (const char* kernel : {"6.11.57", "6.13.0", "7.12.1", "6.1.57"})
-        EXPECT_THAT(misses([&](HostFacts& f) { f.kernel = kernel; }), ElementsAre(StartsWith("kernel is")));
+        const auto found = loaded(text, facts).hosts.at(0).misses;
+        ASSERT_EQ(found.size(), misses.empty() ? 0U : 1U) << misses;
+        EXPECT_TRUE(misses.empty() || found[0].starts_with(misses + " is")) << misses;
+    }
 }
 
 TEST(ExportedPolicy, WhatIsNotKnownIsNoConditionAndSaidToBeNone) {
@@ -274,24 +275,16 @@ kernel = "6.12"
 }
 
 // A verdict does not expire: a kept candidate is watched, and a regressed one is tried again.
-TEST_F(ExportPolicy, AVerdictHoldsHoweverOld) {
-    learn("writeback", improved, 10L * 365 * 24 * 3600);
-    tree_.add(File("etc/wq-tuned/wq-tuned.toml", "[judge]\nretry_after = \"1h\"\n"));
-    EXPECT_EQ(run().code, ctl::kOk);
-}
-
-TEST_F(ExportPolicy, WithoutVerdictsItFails) {
+TEST_F(ExportPolicy, AVerdictOfThisKernelHoldsHoweverOld) {
     expect_nothing("no verdict");
     learn("writeback", undecided);
     expect_nothing("no verdict");
-    learn("writeback", improved);
+    learn("writeback", improved, 10L * 365 * 24 * 3600);
+    tree_.add(File("etc/wq-tuned/wq-tuned.toml", "[judge]\nretry_after = \"1h\"\n"));
     EXPECT_EQ(run().code, ctl::kOk);
     tree_.write("proc/sys/kernel/osrelease", "6.13.1\n");
     expect_nothing("no verdict");
-}
-
-TEST_F(ExportPolicy, AStoreThatIsBrokenIsSaidToBe) {
-    tree_.add(File("var/lib/wq-tuned/verdicts.log", "{}\n"));
+    tree_.write("var/lib/wq-tuned/verdicts.log", "{}\n");
     expect_nothing("verdicts.log: ");
 }
 

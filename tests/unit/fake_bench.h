@@ -21,7 +21,7 @@ class FakeDevices : public lab::Devices {
   public:
     static constexpr const char* kWorkqueue = "kcryptd-254:7-1";
 
-    explicit FakeDevices(TempTree& tree) : tree_(tree) {}
+    explicit FakeDevices(TempTree& tree) : lab::Devices("", {}), tree_(tree) {}
 
     // Called before and after each change. A change fails if it returns an error.
     std::function<Status(const std::string& step)> at_step = [](const auto&) { return Status{}; };
@@ -76,23 +76,24 @@ class FakeDevices : public lab::Devices {
 // Reports the MB/s that mb_per_s has for the scope in place.
 class FakeLoad : public lab::Load {
   public:
-    explicit FakeLoad(TempTree& tree) : tree_(tree) {}
+    FakeLoad(TempTree& tree, const lab::Processes& processes) : lab::Load(processes), tree_(tree) {}
 
     std::map<std::string, double> mb_per_s;  // by scope; 100 for other scopes
     std::function<Status(unsigned run)> at_run = [](unsigned) { return Status{}; };  // RUN from 0
     std::vector<std::string> scopes;                                                 // in place, by run
-    std::vector<lab::LoadJob> jobs;
+    lab::BenchSettings settings;                                                     // of the last run
     Status installed;
 
     [[nodiscard]] Status check() const override { return installed; }
-    Result<lab::LoadFigures> run(const lab::LoadJob& job) override {
+    Result<lab::Figures> run(const lab::CryptDevice& /*device*/, const lab::BenchSettings& s) override {
         const auto file = parse_scope_file(tree_.read(wq_path(FakeDevices::kWorkqueue)));
         scopes.push_back(file ? file->word : "?");
-        jobs.push_back(job);
-        if (auto went = at_run(static_cast<unsigned>(jobs.size() - 1)); !went)
+        settings = s;
+        if (auto went = at_run(static_cast<unsigned>(scopes.size() - 1)); !went)
             return tl::unexpected(went.error());
         const auto found = mb_per_s.find(scopes.back());
-        return lab::LoadFigures{1, found == mb_per_s.end() ? 100 : found->second, 1000, 2000, 9000};
+        const double mb = found == mb_per_s.end() ? 100 : found->second;
+        return lab::Figures{.value = mb, .mb_per_s = mb, .p50 = 1000, .p90 = 2000, .p99 = 9000, .seconds = 1};
     }
 
   private:

@@ -46,6 +46,11 @@ class ExperimentRig : public Rig {
         counters_.items.clear();
         for (const std::string& name : names) counters_.items[name] = 0;
     }
+    // Adds two workqueues of one class.
+    void add_class() {
+        for (const char* name : {"kcryptd-254:0", "kcryptd-254:1"})
+            tree_.add(Dir("sys/devices/virtual/workqueue", {workqueue(name, {.cpumask = "ffffff"})}));
+    }
     // Starts the daemon with the files that an earlier daemon left.
     void start(const Policy& policy) {
         experiment_.reset();
@@ -69,6 +74,11 @@ class ExperimentRig : public Rig {
         waiting_ = [this] { return experiment_->waiting(); };
         use(policy);
         next_tick_ = now_;
+    }
+    // smt is the only candidate, and kcryptd the only busy target.
+    void start_alone() {
+        start(smt_alone());
+        use_traffic({"kcryptd"});
     }
     // These two replace Rig's functions and notify the experiment too.
     void use(const Policy& policy) {

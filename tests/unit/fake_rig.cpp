@@ -32,7 +32,7 @@ void Rig::reconcile(int times) {
 void Rig::restart() {
     const Policy policy = engine_ ? engine_->policy() : rule_for_all();
     files_ = std::make_unique<FakeKernel>(tree_);
-    store_ = std::make_unique<BaselineStore>(tree_.path("run/wq-tuned/baseline.json"));
+    store_ = std::make_unique<OwnedStore>(tree_.path("run/wq-tuned/owned.json"));
     EXPECT_TRUE(store_->load());
     verdicts_ = std::make_unique<VerdictStore>(tree_.path("var/lib/wq-tuned/verdicts.log"));
     (void)verdicts_->load();
@@ -60,6 +60,11 @@ void Rig::see(const Topology& topology) {
 
 void Rig::set_scope(const std::string& name, const std::string& text) {
     tree_.write(wq_path(name), text + "\n");
+}
+
+void Rig::no_state_folder() {
+    tree_.remove("run/wq-tuned");
+    tree_.write("run/wq-tuned", "");
 }
 
 // Keeps the old directory under another name, so that no file system reuses its inode for the new one.
@@ -93,8 +98,8 @@ std::string Rig::default_scope() const {
     return text.substr(0, text.find('\n'));
 }
 
-std::map<std::string, BaselineEntry> Rig::on_disk() const {
-    BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
+std::map<std::string, Owned> Rig::on_disk() const {
+    OwnedStore store(tree_.path("run/wq-tuned/owned.json"));
     EXPECT_TRUE(store.load());
     return store.entries();
 }

@@ -49,6 +49,7 @@ class Rig : public testing::Test {
     // Changes the CPUs to those of TOPOLOGY, notifies the engine, and reconciles.
     void see(const Topology& topology);
     void set_scope(const std::string& name, const std::string& text);  // by an external writer
+    void no_state_folder();                  // nothing can be saved until this file is removed
     void recreate(const std::string& name);  // removed and created again with the same name
     // Starts a trial of kcryptd by a rule with strict = true, and puts the candidate, "smt strict", in place.
     Arms put_strict_candidate_in_place();
@@ -61,7 +62,7 @@ class Rig : public testing::Test {
     [[nodiscard]] State state(const std::string& name) const { return target(name).state; }
     [[nodiscard]] std::string reason(const std::string& name) const { return target(name).reason; }
     [[nodiscard]] std::size_t asked() const { return files_->asked.size(); }  // writes, including failed ones
-    [[nodiscard]] std::map<std::string, BaselineEntry> on_disk() const;
+    [[nodiscard]] std::map<std::string, Owned> on_disk() const;
 
     TempTree tree_{kernel_tree(
         {workqueue("kcryptd", {.cpumask = "ffffff"}), workqueue("writeback", {.cpumask = "ffffff"})}, "cache",
@@ -73,7 +74,7 @@ class Rig : public testing::Test {
     std::set<std::string> unprocessed_;  // not processed by udev
     FakeLog log_;
     std::unique_ptr<FakeKernel> files_;
-    std::unique_ptr<BaselineStore> store_;
+    std::unique_ptr<OwnedStore> store_;
     std::unique_ptr<VerdictStore> verdicts_;
     std::int64_t wall_ = 1'700'000'000;  // s since 1970
     Ledger ledger_;                      // for next_step() if there is no experiment

@@ -14,6 +14,7 @@ namespace wq {
 namespace {
 
 using test::TempTree;
+using testing::ElementsAre;
 using testing::EndsWith;
 using testing::StartsWith;
 
@@ -42,41 +43,38 @@ class FeaturesTest : public testing::Test {
         return read_features(Paths{tree_.root()}, kernel);
     }
 
+    void start_anew() {
+        btf__free(types_);
+        types_ = btf__new_empty();
+        int_ = btf__add_int(types_, "int", 4, BTF_INT_SIGNED);
+    }
+
     static constexpr const char* kFile = "sys/kernel/btf/vmlinux";
     TempTree tree_;
     btf* types_ = btf__new_empty();
     int int_ = btf__add_int(types_, "int", 4, BTF_INT_SIGNED);
 };
 
-// The types of 6.12.107.
-TEST_F(FeaturesTest, Of612) {
+// The types of 6.12.107, of 7.2.13, and of what is to come.
+TEST_F(FeaturesTest, AreFoundInTheTypes) {
+    const auto found = [this](const KernelInfo& kernel) {
+        const KernelFeatures f = read(kernel);
+        return std::vector<std::optional<bool>>{f.cache_shard, f.exact_parsing, f.deferred_wakeups,
+                                                f.pwlocks};
+    };
     add_enum({{"WQ_AFFN_SMT", 2}, {"WQ_AFFN_CACHE", 3}, {"WQ_AFFN_NUMA", 4}});
     add_struct("worker_pool", {"lock", "cpu"});
     add_function("parse_affn_scope");
-    const KernelFeatures found = read(test::kernel_612());
-    EXPECT_EQ(found.cache_shard, false);
-    EXPECT_EQ(found.exact_parsing, false);
-    EXPECT_EQ(found.deferred_wakeups, false);
-    EXPECT_EQ(found.pwlocks, false);
-}
-
-// The types of 7.2.13.
-TEST_F(FeaturesTest, Of72) {
+    EXPECT_THAT(found(test::kernel_612()), ElementsAre(false, false, false, false));
+    start_anew();
     add_enum({{"WQ_AFFN_CACHE", 3}, {"WQ_AFFN_CACHE_SHARD", 4}, {"WQ_AFFN_NUMA", 5}});
     add_struct("worker_pool", {"lock", "cpu"});
-    const KernelFeatures found = read(test::kernel_72());
-    EXPECT_EQ(found.cache_shard, true);
-    EXPECT_EQ(found.exact_parsing, true);
-    EXPECT_EQ(found.deferred_wakeups, false);
-    EXPECT_EQ(found.pwlocks, false);
-}
-
-TEST_F(FeaturesTest, OfWhatIsToCome) {
+    EXPECT_THAT(found(test::kernel_72()), ElementsAre(true, true, false, false));
+    start_anew();
     add_struct("worker_pool", {"lock", "last_woken_worker"});
     add_struct("pw_struct", {"work", "cpu"});
-    const KernelFeatures found = read(test::kernel_72());
-    EXPECT_EQ(found.deferred_wakeups, true);
-    EXPECT_EQ(found.pwlocks, true);
+    EXPECT_EQ(read(test::kernel_72()).deferred_wakeups, true);
+    EXPECT_EQ(read(test::kernel_72()).pwlocks, true);
 }
 
 // linux/pwlocks.h defines the structure even without CONFIG_PWLOCKS; the function needs the option.

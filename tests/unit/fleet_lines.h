@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "evidence/fleet_line.h"
+#include "ctl/fleet/fleet_line.h"
 #include "noise.h"
 
 namespace wq::test {

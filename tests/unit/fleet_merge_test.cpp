@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "base/hash.h"
-#include "evidence/fleet_merge.h"
+#include "ctl/fleet/fleet_merge.h"
 #include "fleet_lines.h"
 
 namespace wq {
@@ -64,10 +66,6 @@ std::vector<FleetLine> read(const Lines& lines) {
     return out;
 }
 
-void expect_near(const StakeLogs& a, const StakeLogs& b) {
-    for (std::size_t i = 0; i < a.size(); i++) EXPECT_NEAR(a[i], b[i], 1e-9 * std::max(1.0, std::abs(a[i])));
-}
-
 // Equal except for rounding of sums.
 void expect_same(const Lines& left, const Lines& right) {
     const auto a = read(left);
@@ -79,18 +77,16 @@ void expect_same(const Lines& left, const Lines& right) {
         EXPECT_EQ(a[i].key, b[i].key);
         EXPECT_EQ(a[i].at, b[i].at);
         EXPECT_EQ(a[i].shards, b[i].shards);
-        expect_near(p.better.sums, q.better.sums);
-        expect_near(p.worse.sums, q.worse.sums);
-        EXPECT_EQ(p.better.top, q.better.top);
-        EXPECT_EQ(p.worse.top, q.worse.top);
-        EXPECT_EQ(p.hosts, q.hosts);
-        EXPECT_EQ(p.pairs, q.pairs);
-        EXPECT_EQ(p.alarms, q.alarms);
-        EXPECT_EQ(p.by_host, q.by_host);
-        EXPECT_EQ(p.better.hosts, q.better.hosts);
-        EXPECT_EQ(p.worse.hosts, q.worse.hosts);
-        EXPECT_EQ(p.better.votes, q.better.votes);
-        EXPECT_EQ(p.worse.votes, q.worse.votes);
+        for (const auto side : {&Pooled::better, &Pooled::worse}) {
+            for (std::size_t k = 0; k < kStakes.size(); k++)
+                EXPECT_NEAR((p.*side).sums[k], (q.*side).sums[k],
+                            1e-9 * std::max(1.0, std::abs((p.*side).sums[k])));
+            EXPECT_EQ((p.*side).top, (q.*side).top);
+            EXPECT_EQ((p.*side).hosts, (q.*side).hosts);
+            EXPECT_EQ((p.*side).votes, (q.*side).votes);
+        }
+        EXPECT_EQ(std::tie(p.hosts, p.pairs, p.alarms, p.by_host),
+                  std::tie(q.hosts, q.pairs, q.alarms, q.by_host));
         EXPECT_NEAR(p.sum, q.sum, 1e-9);
         EXPECT_NEAR(p.squares, q.squares, 1e-9);
         EXPECT_NEAR(p.spread.deviation(), q.spread.deviation(), 1e-9);
@@ -145,36 +141,21 @@ TEST(FleetMerge, AddsTheSharesOfHosts) {
     EXPECT_THAT(lines[0].shards.all(), ElementsAre(Shard{}));
 }
 
-TEST(FleetMerge, TheOrderOfTheLinesDoesNotMatter) {
+// The newest line of a host and entry counts, once, in whatever order lines come.
+TEST(FleetMerge, OlderAndRepeatedLinesDoNotCountAndTheOrderDoesNotMatter) {
     Random random(2);
-    Lines lines = joined({fleet(60, 5), fleet(30, 6, kFleetTime + 100)});  // the second ones are newer
+    const Lines newer = fleet(60, 5, kFleetTime + 10'000);
+    Lines lines = joined({fleet(60, 5), newer, newer, fleet(90, 6, kFleetTime - 1)});
     const Lines once = merge(lines).lines;
+    expect_same(merge(joined({newer, newer})).lines, merge(newer).lines);
+    expect_same(merge(joined({fleet(60, 5), newer})).lines, merge(newer).lines);
     for (int i = 0; i < 20; i++) {
         shuffle(lines, random);
         const Merged again = merge(lines);
+        EXPECT_EQ(again.rounds, 1U);
         EXPECT_THAT(again.refused, IsEmpty());
         expect_same(again.lines, once);
     }
-}
-
-TEST(FleetMerge, ALineThatIsThereTwiceCountsOnce) {
-    Random random(3);
-    const Lines lines = fleet(60, 7);
-    Lines twice = joined({lines, lines, lines});
-    shuffle(twice, random);
-    const Merged merged = merge(twice);
-    EXPECT_EQ(merged.rounds, 1U);
-    expect_same(merged.lines, merge(lines).lines);
-}
-
-TEST(FleetMerge, TheNewestLineOfAHostAndEntryCounts) {
-    Random random(4);
-    const Lines newer = fleet(40, 8, kFleetTime + 10'000);
-    Lines both = joined({fleet(40, 8), newer});
-    shuffle(both, random);
-    const Merged merged = merge(both);
-    EXPECT_EQ(merged.rounds, 1U);
-    expect_same(merged.lines, merge(newer).lines);
     // An older line for another entry of the same host still counts.
     const Lines apart = {text_of(host_line(1, fleet_key("a"), measured(16, 0, random), kFleetTime)),
                          text_of(host_line(1, fleet_key("b"), measured(16, 0, random), kFleetTime + 1))};

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "evidence/promote.h"
+#include "ctl/fleet/promote.h"
 #include "noise.h"
 
 namespace wq {

@@ -19,7 +19,6 @@ using test::CpuTree;
 using test::File;
 using test::TempTree;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
@@ -137,44 +136,26 @@ TEST_F(HistoryLedger, HasALineForEachCounterOfEachComparison) {
     EXPECT_THAT(outcome.out, Not(HasSubstr(kId)));
 }
 
-// A comparison that was restarted replaces the earlier line in the fleet.
-TEST_F(HistoryLedger, AComparisonWithoutPairsIsALineToo) {
-    LedgerEntry anew = entry("a");
+TEST_F(HistoryLedger, WhichComparisonsAreLines) {
+    LedgerEntry anew = entry("anew");  // it replaces the earlier line in the fleet
     anew.columns = Comparison(std::vector<ComparedCounter>{{.name = "latency"}}).columns();
-    Ledger ledger;
-    ledger.put(anew);
-    write(ledger);
-    ASSERT_THAT(run().lines, SizeIs(1));
-    EXPECT_EQ(run().lines[0].own.pairs, 0U);
-}
-
-TEST_F(HistoryLedger, OfComparisonsThatALineCannotTellApartTheNewestIsThere) {
-    LedgerEntry older = entry("a", 1'600'000'000);
+    LedgerEntry older = entry("apart", 1'600'000'000);  // a line has not what tells it from the newer one
     older.key.partitions = {"2-7", "2|3|4|5-7"};
-    Ledger ledger;
-    ledger.put(older);
-    ledger.put(entry("a"));
-    write(ledger);
-    ASSERT_THAT(run().lines, SizeIs(2));
-    EXPECT_EQ(run().lines[0].at, 1'700'000'000);
-}
-
-TEST_F(HistoryLedger, ComparisonsOfAnotherNumberOfCpusAreLeftOut) {
-    LedgerEntry other = entry("a");
+    LedgerEntry other = entry("other");
     other.key.topology = "6 CPUs, 3 cores, 1 LLC, 0123456789abcdef";
+    LedgerEntry large = entry("large");
+    large.key.partitions = {"", "128 pods 0123456789abcdef"};
     Ledger ledger;
-    ledger.put(other);
+    for (const LedgerEntry& each : {anew, older, entry("apart"), other, large}) ledger.put(each);
     write(ledger);
-    EXPECT_THAT(run().lines, IsEmpty());
-}
-
-TEST_F(HistoryLedger, CountsThePoolsOfLongPartitions) {
-    LedgerEntry big = entry("a");
-    big.key.partitions = {"", "128 pods 0123456789abcdef"};
-    Ledger ledger;
-    ledger.put(big);
-    write(ledger);
-    EXPECT_EQ(run().lines.at(0).key.partitions, (std::array<std::uint64_t, 2>{0, 128}));
+    const auto lines = run().lines;
+    ASSERT_THAT(lines, SizeIs(5));
+    EXPECT_EQ(lines[0].key.kind, "anew");
+    EXPECT_EQ(lines[0].own.pairs, 0U);
+    EXPECT_EQ(lines[1].key.kind, "apart");
+    EXPECT_EQ(lines[1].at, 1'700'000'000);
+    EXPECT_EQ(lines[3].key.kind, "large");
+    EXPECT_EQ(lines[3].key.partitions, (std::array<std::uint64_t, 2>{0, 128}));
 }
 
 TEST_F(HistoryLedger, WithoutALedgerThereIsNothingAndABrokenOneIsNamed) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tests that installed files agree with the code (manuals, catalog, alerts, version), and
-# that the unit is sandboxed tightly.
+# Tests that installed files agree with the code (catalog, alerts, version), and that the unit is sandboxed tightly.
+# tests/manuals.sh looks at the manuals.
 # Usage: installed_test.sh SOURCE-DIR UNIT
 set -uo pipefail
 unit=$(realpath "$2")
@@ -13,27 +13,10 @@ same() { # WHAT WANTED FOUND
   [ "$2" = "$3" ] || complain "$1; < is the code: $(diff <(echo "$2") <(echo "$3"))"
 }
 
-if command -v mandoc >/dev/null; then
-  lint=$(mandoc -T lint -W warning man/*.[1-8]) || complain "mandoc: $lint"
-else
-  echo "mandoc is not installed: the manuals were not looked at"
-  unchecked=77
-fi
-same "methods in org.wqtuned1(5)" \
-  "$(sed -nE 's/.*METHOD_WITH_ARGS\("([A-Za-z]+)".*/\1/p' daemon/service/bus.cpp | sort)" \
-  "$(sed -nE 's/^\.It Fn ([A-Za-z]+).*/\1/p' man/org.wqtuned1.5 | sort)"
-same "properties in org.wqtuned1(5)" \
-  "$(sed -nE 's/.*PROPERTY\("([A-Za-z]+)".*/\1/p' daemon/service/bus.cpp | sort)" \
-  "$(sed -nE 's/^\.It Va ([A-Za-z]+) .*/\1/p' man/org.wqtuned1.5 | sort)"
-# shellcheck disable=SC2016 # the backquotes are those of Markdown
-same "states in docs/json.md" \
-  "$(sed -n '/name_of(State state) {/,/^}/s/.*return "\([a-z-]*\)";/\1/p' daemon/targets/target.cpp | sort)" \
-  "$(sed -nE 's/^\| `state` \| (`unmanaged`.*) \(\[using.*/\1/p' docs/json.md | grep -oE '[a-z-]+' | sort)"
 same "MESSAGE_IDs of the catalog" \
   "$(sed -nE 's/.*return "([0-9a-f]{32})";/\1/p' daemon/base/journal.cpp | sort)" \
   "$(sed -nE 's/^-- ([0-9a-f]{32})$/\1/p' conf/wq-tuned.catalog | sort)"
 metrics=$(grep -ohE '"wq_tuned_[a-z_]+"' daemon/service/metrics.cpp | tr -d '"' | sort)
-same "metrics in wq-tuned(8)" "$metrics" "$(grep -oE '^\.It Va wq_tuned_[a-z_]+' man/wq-tuned.8 | cut -c8- | sort)"
 used() { # FILE...: prints the metrics that the files use, except recorded ones
   sed -E 's/[a-z_]+:wq_tuned_[a-z_]+:[a-z0-9]+//g' "$@" | grep -oE 'wq_tuned_[a-z_]+' | sort -u
 }
@@ -47,8 +30,6 @@ version=$(sed -nE 's/^project\(wq-tuned VERSION ([0-9.]+) .*/\1/p' CMakeLists.tx
 same "the version in debian/changelog" "$version" "$(sed -nE '1s/^wq-tuned \(([^)]*)\).*/\1/p' debian/changelog)"
 same "the version in rpm/wq-tuned.spec" "$version" "$(sed -nE 's/^Version: +//p' rpm/wq-tuned.spec)"
 same "the version in CHANGELOG.md" "$version" "$(sed -nE 's/^## ([0-9.]+).*/\1/p' CHANGELOG.md | head -n 1)"
-same "the version in the manuals" "$version" "$(sed -nE 's/^\.Os wq-tuned //p' man/*.[1-8] | sort -u)"
-for manual in man/*.[1-8]; do grep -q '^\.Os wq-tuned ' "$manual" || complain "$manual: no version after .Os"; done
 
 if command -v systemd-analyze >/dev/null; then
   score=$(systemd-analyze security --offline=true --no-pager "$unit" | sed -nE 's/.*exposure level.*: ([0-9.]+) .*/\1/p')

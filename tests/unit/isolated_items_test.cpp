@@ -1,66 +1,55 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "service/metrics.h"
-
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <map>
+#include <vector>
+
+#include "service/metrics.h"
 
 namespace wq {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Pair;
+struct Seen {
+    CpuSet cpus;
+    std::vector<StartedWork> started;
+    std::map<std::string, std::uint64_t> items;  // expected afterwards
+};
 
-TEST(IsolatedItems, CountFromTheFirstLookOn) {
-    IsolatedItems items;
-    items.add({4, 5}, {{1, "events", 100}});
-    EXPECT_THAT(items.items(), ElementsAre(Pair("events", 0)));
-    items.add({4, 5}, {{1, "events", 130}});
-    items.add({4, 5}, {{1, "events", 131}});
-    EXPECT_THAT(items.items(), ElementsAre(Pair("events", 31)));
-    EXPECT_EQ(items.cpus(), (CpuSet{4, 5}));
-}
-
-TEST(IsolatedItems, AWorkqueueThatIsNewBeganAtZero) {
-    IsolatedItems items;
-    items.add({4}, {{1, "events", 100}});
-    items.add({4}, {{1, "events", 100}, {2, "kcryptd", 9}});
-    EXPECT_THAT(items.items(), ElementsAre(Pair("events", 0), Pair("kcryptd", 9)));
-}
-
-TEST(IsolatedItems, OneAtThePlaceOfAnotherBeganAtZeroToo) {
-    IsolatedItems items;
-    items.add({4}, {{1, "kcryptd", 100}});
-    items.add({4}, {{1, "kcryptd", 7}});
-    EXPECT_THAT(items.items(), ElementsAre(Pair("kcryptd", 7)));
-    items.add({4}, {{1, "other", 50}});
-    EXPECT_THAT(items.items(), ElementsAre(Pair("other", 50)));
-}
-
-TEST(IsolatedItems, OthersOfOneNameAreOne) {
-    IsolatedItems items;
-    items.add({4}, {{1, "xfs", 1}, {2, "xfs", 2}});
-    items.add({4}, {{1, "xfs", 11}, {2, "xfs", 22}});
-    EXPECT_THAT(items.items(), ElementsAre(Pair("xfs", 30)));
-    items.add({4}, {{2, "xfs", 23}});
-    EXPECT_THAT(items.items(), ElementsAre(Pair("xfs", 31))) << "a counter does not fall";
-    items.add({4}, {{3, "other", 1}});
-    EXPECT_THAT(items.items(), ElementsAre(Pair("other", 1)));
-    items.add({4}, {{2, "xfs", 5}});
-    EXPECT_THAT(items.items(), ElementsAre(Pair("xfs", 5))) << "a series of its own";
-}
-
-// Items that the kernel counted on a CPU before it was isolated did not disturb isolated work.
-TEST(IsolatedItems, OtherCpusAddNothingBetweenTwoLooks) {
-    IsolatedItems items;
-    items.add({4}, {{1, "events", 100}});
-    items.add({4}, {{1, "events", 110}});
-    items.add({4, 5}, {{1, "events", 5000}});
-    EXPECT_THAT(items.items(), ElementsAre(Pair("events", 10)));
-    items.add({4, 5}, {{1, "events", 5003}});
-    EXPECT_THAT(items.items(), ElementsAre(Pair("events", 13)));
-    items.add({}, {});
-    EXPECT_THAT(items.items(), IsEmpty());
+TEST(IsolatedItems, AreCountedFromTheFirstLookOn) {
+    const std::map<const char*, std::vector<Seen>> cases = {
+        {"the same",
+         {{{4, 5}, {{1, "events", 100}}, {{"events", 0}}},
+          {{4, 5}, {{1, "events", 130}}, {{"events", 30}}},
+          {{4, 5}, {{1, "events", 131}}, {{"events", 31}}}}},
+        {"a workqueue that is new began at zero",
+         {{{4}, {{1, "events", 100}}, {{"events", 0}}},
+          {{4}, {{1, "events", 100}, {2, "kcryptd", 9}}, {{"events", 0}, {"kcryptd", 9}}}}},
+        {"one at the place of another began at zero too",
+         {{{4}, {{1, "kcryptd", 100}}, {{"kcryptd", 0}}},
+          {{4}, {{1, "kcryptd", 7}}, {{"kcryptd", 7}}},
+          {{4}, {{1, "other", 50}}, {{"other", 50}}}}},
+        {"others of one name are one, and a counter does not fall",
+         {{{4}, {{1, "xfs", 1}, {2, "xfs", 2}}, {{"xfs", 0}}},
+          {{4}, {{1, "xfs", 11}, {2, "xfs", 22}}, {{"xfs", 30}}},
+          {{4}, {{2, "xfs", 23}}, {{"xfs", 31}}},
+          {{4}, {{3, "other", 1}}, {{"other", 1}}},
+          {{4}, {{2, "xfs", 5}}, {{"xfs", 5}}}}},
+        {"what other CPUs did before they were isolated disturbed nothing",
+         {{{4}, {{1, "events", 100}}, {{"events", 0}}},
+          {{4}, {{1, "events", 110}}, {{"events", 10}}},
+          {{4, 5}, {{1, "events", 5000}}, {{"events", 10}}},
+          {{4, 5}, {{1, "events", 5003}}, {{"events", 13}}},
+          {{}, {}, {}}}},
+    };
+    for (const auto& [name, looks] : cases) {
+        SCOPED_TRACE(name);
+        IsolatedItems items;
+        for (const Seen& look : looks) {
+            items.add(look.cpus, look.started);
+            EXPECT_EQ(items.items(), look.items);
+            EXPECT_EQ(items.cpus(), look.cpus);
+        }
+    }
 }
 
 }  // namespace

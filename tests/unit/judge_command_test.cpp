@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "ctl/commands/judge_command.h"
 #include "ctl/options.h"
+#include "policy/quantity.h"
 #include "run_command.h"
 #include "temp_tree.h"
 
@@ -15,94 +16,83 @@ namespace {
 
 using nlohmann::json;
 
-const std::string kHead = "trial,pair,arm,counter,value\n";
-
-// PAIRS pairs of a trial whose candidate costs FACTOR times the baseline.
-std::string rows(const std::string& trial, unsigned pairs, double factor) {
+// PAIRS pairs whose candidate costs FACTOR times the baseline, after the rows BEFORE.
+std::string recording(unsigned pairs, double factor, const std::string& before = "") {
     std::ostringstream out;
+    out << "trial,pair,arm,counter,value\n" << before;
     for (unsigned p = 1; p <= pairs; p++)
-        out << trial << ',' << p << ",candidate,latency," << 100 * factor << '\n'
-            << trial << ',' << p << ",baseline,latency,100\n";
+        out << "a," << p << ",candidate,latency," << 100 * factor << "\na," << p << ",baseline,latency,100\n";
     return out.str();
 }
 
-class JudgeCommand : public testing::Test {
-  protected:
-    // OUT: what it prints.
-    int run(const std::vector<std::string>& words) {
-        testing::internal::CaptureStdout();
-        testing::internal::CaptureStderr();
-        const int code = test::run_command(set_up_judge, words);
-        out_ = testing::internal::GetCapturedStdout();
-        (void)testing::internal::GetCapturedStderr();
-        return code;
-    }
-    json judge(const std::string& text, std::vector<std::string> more = {}) {
-        EXPECT_TRUE(replace_file(file_, text));
-        more.insert(more.end(), {"--json", file_});
-        EXPECT_EQ(run(more), kOk);
-        return json::parse(out_);
-    }
+int run(const std::vector<std::string>& words, std::string& out) {
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int code = test::run_command(set_up_judge, words);
+    out = testing::internal::GetCapturedStdout();
+    (void)testing::internal::GetCapturedStderr();
+    return code;
+}
 
-    wq::test::TempTree tree_{};
-    std::string file_ = tree_.root() + "/trials.csv";
-    std::string out_;
-};
+json judged(const std::string& text, std::vector<std::string> more = {}) {
+    const test::TempTree tree;
+    EXPECT_TRUE(replace_file(tree.path("trials.csv"), text));
+    more.insert(more.end(), {"--json", tree.path("trials.csv")});
+    std::string out;
+    EXPECT_EQ(run(more, out), kOk);
+    return json::parse(out);
+}
 
-TEST_F(JudgeCommand, ImprovedTakesSixteenPairsAndMoreEvidenceOfManyCandidates) {
-    const auto text = kHead + rows("a", 40, 0.95);
-    const json one = judge(text);
-    EXPECT_EQ(one["verdict"], "improved");
-    EXPECT_EQ(one["pairs"], 16);
-    const json strict = judge(text, {"--alpha", "0.0005"});
-    EXPECT_EQ(strict["pairs"], 16) << "E is 17,612 then";
-    EXPECT_EQ(judge(text, {"--alpha", "0.0005", "--candidates", "10"})["pairs"], 17);
-    EXPECT_EQ(judge(kHead + rows("a", 15, 0.95))["verdict"], "undecided");
+TEST(JudgeCommand, ImprovedTakesSixteenPairsAndMoreEvidenceOfManyCandidates) {
+    const auto text = recording(40, 0.95);
+    EXPECT_EQ(judged(text)["verdict"], "improved");
+    EXPECT_EQ(judged(text)["pairs"], 16);
+    EXPECT_EQ(judged(text, {"--alpha", "0.0005"})["pairs"], 16) << "E is 17,612 then";
+    EXPECT_EQ(judged(text, {"--alpha", "0.0005", "--candidates", "10"})["pairs"], 17);
+    EXPECT_EQ(judged(recording(15, 0.95))["verdict"], "undecided");
+    EXPECT_EQ(judged(text, {"--max-pairs", "7"})["pairs"], 7);
     // Many small gains must not hide a large loss.
-    const auto loss = kHead + rows("a", 40, 0.95) + "a,99,baseline,latency,1\na,99,candidate,latency,1\n";
-    EXPECT_EQ(judge(loss)["verdict"], "improved");
-    const auto hidden =
-        kHead + "a,0,baseline,latency,100\na,0,candidate,latency,100000\n" + rows("a", 60, 0.95);
-    EXPECT_EQ(judge(hidden)["verdict"], "undecided");
+    const char* loss = "a,0,baseline,latency,100\na,0,candidate,latency,100000\n";
+    EXPECT_EQ(judged(recording(60, 0.95, loss))["verdict"], "undecided");
 }
 
-TEST_F(JudgeCommand, RefusesWrongOptions) {
-    for (const auto& [name, value] :
-         std::vector<std::pair<std::string, std::string>>{{"--alpha", "0"},
-                                                          {"--alpha", "0.6"},
-                                                          {"--alpha", "nan"},
-                                                          {"--alpha", "x"},
-                                                          {"--tolerance", "5"},
-                                                          {"--tolerance", "101%"},
-                                                          {"--tolerance", "-1%"},
-                                                          {"--max-pairs", "0"},
-                                                          {"--max-pairs", "10001"},
-                                                          {"--max-pairs", "-3"},
-                                                          {"--candidates", "0"},
-                                                          {"--candidates", "101"},
-                                                          {"--run-length", "20"},
-                                                          {"--bogus", "1"}})
-        EXPECT_EQ(run({name, value, "a.csv"}), kUsage) << name << ' ' << value;
-    EXPECT_EQ(run({}), kUsage);
-    EXPECT_EQ(run({"one.csv", "two.csv"}), kUsage);
+TEST(JudgeCommand, TheWatchAlarmsAsTheDaemonsDoes) {
+    // As Accrue.AnAlarmOfTheWatchTakesTheRunLengthForEachColumn has it.
+    EXPECT_EQ(judged(recording(40, 1.1), {"--watch"})["alarm_at"], 17);
+    EXPECT_EQ(judged(recording(40, 1.1), {"--watch", "--run-length", "1000"})["alarm_at"], 12);
+    EXPECT_EQ(judged(recording(40, 1.1), {"--watch", "--tolerance", "20%"})["alarm_at"], nullptr);
+    EXPECT_LT(judged(recording(40, 0.9), {"--watch"})["log_m"], 0);
 }
 
-// The counter with the most evidence may not satisfy all conditions of `improved`.
-TEST_F(JudgeCommand, ImprovedTakesAnyCounterThatHasAllThatItNeeds) {
-    std::ostringstream rows;
-    const auto value = [&](unsigned pair, const char* counter, double baseline, double candidate) {
-        rows << "a," << pair << ",baseline," << counter << ',' << baseline << '\n'
-             << "a," << pair << ",candidate," << counter << ',' << candidate << '\n';
-    };
-    value(0, "tail", 100'000, 101'000);  // a loss that outweighs all gains
-    value(0, "latency", 100, 95);
-    for (unsigned pair = 1; pair < 40; pair++) {
-        value(pair, "tail", 100, 95);
-        value(pair, "latency", 100, pair % 5 == 0 ? 105 : 95);
-    }
-    const json one = judge(kHead + rows.str());
-    EXPECT_EQ(one["verdict"], "improved");
-    EXPECT_EQ(one["counter"], "latency");
+TEST(JudgeCommand, RefusesWrongOptions) {
+    std::string out;
+    for (const std::vector<std::string>& words :
+         std::vector<std::vector<std::string>>{{"--alpha", "0", "a.csv"},
+                                               {"--tolerance", "5", "a.csv"},
+                                               {"--max-pairs", "0", "a.csv"},
+                                               {"--candidates", "101", "a.csv"},
+                                               {"--run-length", "20", "a.csv"},
+                                               {"--bogus", "1", "a.csv"},
+                                               {},
+                                               {"one.csv", "two.csv"}})
+        EXPECT_EQ(run(words, out), kUsage) << testing::PrintToString(words);
+    EXPECT_EQ(*parse_alpha("0.5"), 0.5);
+    EXPECT_EQ(*parse_alpha("1e-3"), 0.001);
+    for (const char* bad : {"", "0", "-0", "0.51", "-0.1", "nan", "inf", "0.05x", " 0.05", "5%", "1e-400"})
+        EXPECT_FALSE(parse_alpha(bad)) << bad;
+    EXPECT_EQ(*parse_tolerance("5%"), 0.05);
+    EXPECT_EQ(*parse_tolerance("0%"), 0);
+    EXPECT_EQ(*parse_tolerance("100%"), 1);
+    for (const char* bad : {"", "%", "5", "-1%", "100.1%", "nan%", "5%%", "5 %"})
+        EXPECT_FALSE(parse_tolerance(bad)) << bad;
+    EXPECT_EQ(*parse_max_pairs("10000"), 10000U);
+    for (const char* bad : {"", "0", "10001", "-1", "1.5", "4294967297", "99999999999"})
+        EXPECT_FALSE(parse_max_pairs(bad)) << bad;
+    EXPECT_EQ(parse_max_pairs("0").error().text, "must be 1 to 10000");
+    EXPECT_EQ(*parse_candidates("100"), 100U);
+    EXPECT_EQ(parse_candidates("101").error().text, "candidates must be 1 to 100");
+    EXPECT_EQ(*parse_run_length("1000000000"), 1'000'000'000U);
+    EXPECT_EQ(parse_run_length("0").error().text, "run-length must be 1 to 1000000000");
 }
 
 }  // namespace

@@ -10,10 +10,13 @@
 #include "bpf/bpf_dump.h"
 #include "ctl/topology_command.h"
 #include "fake_machine.h"
+#include "machine/pods_file.h"
 #include "plan/boot_advice.h"
 #include "plan/plan.h"
 #include "plan/pods.h"
+#include "read_tree.h"
 #include "service/status.h"
+#include "temp_tree.h"
 
 namespace wq {
 namespace {
@@ -21,10 +24,13 @@ namespace {
 using nlohmann::json;
 using test::kernel_612;
 using test::kernel_72;
+using test::lists;
 using test::machine;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+
+// ---- kernel pods
 
 const Topology kTwoSockets = machine({.sockets = 2, .cores = 4, .threads = 2});
 
@@ -34,10 +40,12 @@ std::vector<KernelPod> pods(const std::vector<std::string>& lists) {
     return out;
 }
 
-std::vector<std::string> lists(const std::vector<CpuSet>& pods) {
-    std::vector<std::string> out;
-    for (const CpuSet& pod : pods) out.push_back(pod.list());
-    return out;
+// The pods of the model for KERNEL.
+KernelPods all_of(const KernelInfo& kernel, const Topology& topology) {
+    KernelPods all;
+    for (const Scope scope : kernel.scopes)
+        for (const CpuSet& pod : pods_of(scope, topology, 8)) all[scope].push_back({pod, -1});
+    return all;
 }
 
 // The pods of 7.2 on two sockets booted with nosmt: the second threads, offline at boot, share one pod of
@@ -45,9 +53,7 @@ std::vector<std::string> lists(const std::vector<CpuSet>& pods) {
 KernelInfo booted_without_smt() {
     KernelInfo kernel = kernel_72();
     kernel.cpus_held_back = "nosmt";
-    KernelPods all;
-    for (const Scope scope : kernel.scopes)
-        for (const CpuSet& pod : pods_of(scope, kTwoSockets, 8)) all[scope].push_back({pod, -1});
+    KernelPods all = all_of(kernel, kTwoSockets);
     all[Scope::cache] = pods({"0-3", "4-7", "8-15"});
     all[Scope::cache_shard] = all[Scope::cache];
     all[Scope::smt] = all[Scope::cpu];
@@ -70,16 +76,13 @@ std::vector<std::string> candidates(const PlanLine& line) {
     return out;
 }
 
-TEST(KernelPods, StandInForTheModel) {
+TEST(KernelPods, StandInForTheModelIfTheyHaveAnOnlineCpu) {
     const KernelInfo kernel = booted_without_smt();
     EXPECT_THAT(lists(pods_in(kernel, Scope::cache, kTwoSockets, 8)), ElementsAre("0-3", "4-7", "8-15"));
     EXPECT_THAT(lists(pods_in(kernel_72(), Scope::cache, kTwoSockets, 8)),
                 ElementsAre("0-3,8-11", "4-7,12-15"));
-}
-
-TEST(KernelPods, AreThoseWithAnOnlineCpu) {
-    const Topology now = test::without(kTwoSockets, "4-15");
-    EXPECT_THAT(lists(pods_in(booted_without_smt(), Scope::cache, now, 8)), ElementsAre("0-3"));
+    EXPECT_THAT(lists(pods_in(kernel, Scope::cache, test::without(kTwoSockets, "4-15"), 8)),
+                ElementsAre("0-3"));
 }
 
 TEST(KernelPods, AreComparedWithTheModel) {
@@ -110,9 +113,9 @@ TEST(KernelPods, AreTheLlcsToo) {
     EXPECT_EQ(line.action, Action::none);
     EXPECT_THAT(line.reason, HasSubstr("`numa` crosses LLCs"));
 
-    std::vector<std::string> shown;
-    for (const Llc& llc : llcs_in(kernel, kTwoSockets)) shown.push_back(llc.cpus.list());
-    EXPECT_THAT(shown, ElementsAre("0-3", "4-7", "8-15"));
+    Topology shown;
+    shown.llcs = llcs_in(kernel, kTwoSockets);
+    EXPECT_THAT(test::llcs(shown), ElementsAre("0-3", "4-7", "8-15"));
     const json topology(ctl::topology_json(kTwoSockets, kernel, 8));
     EXPECT_EQ(topology["llcs"][2]["cpus"], "8-15");
     EXPECT_EQ(topology["llcs"][2]["numa_node"], 0);
@@ -126,9 +129,7 @@ TEST(KernelPods, AreLlcsWhereSysfsKnowsOfNone) {
     altra.llc_unknown = "nobody tells";
     KernelInfo kernel = kernel_72();
     EXPECT_EQ(plan(altra, kernel).reason, "pods unknown: nobody tells");
-    KernelPods all;
-    for (const Scope scope : kernel.scopes)
-        for (const CpuSet& pod : pods_of(scope, altra, 8)) all[scope].push_back({pod, -1});
+    KernelPods all = all_of(kernel, altra);
     all[Scope::cache] = all[Scope::cache_shard] =
         pods({"0-1", "2-3", "4-5", "6-7", "8-9", "10-11", "12-13", "14-15"});
     kernel.pods = all;
@@ -144,9 +145,7 @@ TEST(KernelPods, AreLlcsWhereSysfsKnowsOfNone) {
 TEST(KernelPods, OfAnotherShardSizeAreOfTheKernelsLlcs) {
     const Topology now = machine({.cores = 8});
     KernelInfo kernel = kernel_72();
-    KernelPods all;
-    for (const Scope scope : kernel.scopes)
-        for (const CpuSet& pod : pods_of(scope, now, 8)) all[scope].push_back({pod, -1});
+    KernelPods all = all_of(kernel, now);
     all[Scope::cache] = pods({"0-3", "4-7"});
     all.erase(Scope::cache_shard);
     kernel.pods = all;
@@ -224,6 +223,40 @@ TEST(KernelPods, ThatWereNotReadAreNamedOnce) {
     });
     EXPECT_THAT(text, HasSubstr("Computed from sysfs; "));
     EXPECT_EQ(text.find("pods"), text.rfind("pods")) << text;
+}
+
+// ---- pods file
+
+TEST(PodsFile, HoldsThePodsOrWhyThereAreNone) {
+    test::TempTree tree;
+    const std::string path = tree.path("pods.json");
+    EXPECT_FALSE(find_pods(path)) << "absent";
+    ASSERT_TRUE(leave_pods(path, fail("lockdown", 1)));
+    EXPECT_EQ(find_pods(path).value().error().text, "lockdown");
+    const KernelPods pods{{Scope::smt, {{CpuSet::range(0, 1), 0}, {CpuSet::range(2, 3), 1}}},
+                          {Scope::system, {{CpuSet::range(0, 3), -1}}}};
+    ASSERT_TRUE(leave_pods(path, pods));
+    EXPECT_EQ(find_pods(path).value().value(), pods);
+    ASSERT_TRUE(leave_pods(path, fail("no memory")));
+    EXPECT_EQ(find_pods(path).value().value(), pods) << "kept where they cannot be read again";
+    const KernelPods others{{Scope::system, {{CpuSet{0, 1, 2}, -1}}}};
+    ASSERT_TRUE(leave_pods(path, others));
+    EXPECT_EQ(find_pods(path).value().value(), others) << "pods that were read replace pods";
+    tree.write("pods.json", "{");
+    ASSERT_TRUE(leave_pods(path, fail("no memory")));
+    EXPECT_EQ(find_pods(path).value().error().text, "no memory") << "a broken file is not kept";
+}
+
+TEST(PodsFile, IsNotBelievedWhereItIsBroken) {
+    for (const char* text :
+         {"", "{", "[]", "{}", R"({"pods":{"cache":[{"cpus":"x","node":0}]}})",
+          R"({"pods":{"cache":[{"cpus":"0"}]}})", R"({"pods":{"pool":[]}})", R"({"why":1})"}) {
+        test::TempTree tree;
+        tree.write("pods.json", text);
+        const auto found = find_pods(tree.path("pods.json"));
+        ASSERT_TRUE(found) << text;
+        EXPECT_FALSE(*found) << text;
+    }
 }
 
 }  // namespace

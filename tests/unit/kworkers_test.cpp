@@ -93,14 +93,6 @@ Kworker kworker(int pid, const std::string& work, std::uint64_t cpu_ns) {
     return out;
 }
 
-Kworker asleep(int pid, std::uint64_t runs) {
-    Kworker out = kworker(pid, "flush-8:0", 5);
-    out.busy = true;
-    out.state = 'D';
-    out.runs = runs;
-    return out;
-}
-
 TEST(KworkerWatch, AddsUpWhatEachUsedByItsWork) {
     KworkerWatch watch;
     watch.add({kworker(1, "events", 100), kworker(2, "events", 7)});
@@ -127,21 +119,26 @@ TEST(KworkerWatch, FollowsThoseThatComeAndGo) {
 }
 
 TEST(KworkerWatch, IsStuckOnlyInOneSleepThroughout) {
+    const auto asleep = [](std::uint64_t runs) {
+        Kworker out = kworker(1, "flush-8:0", 5);
+        out.busy = true;
+        out.state = 'D';
+        out.runs = runs;
+        return out;
+    };
     KworkerWatch one, woken, late, idle;
     for (unsigned i = 0; i < 4; i++) {
-        one.add({asleep(1, 9)});
-        woken.add({asleep(1, i < 2 ? 9 : 10)});
-        late.add(i == 0 ? std::vector<Kworker>{kworker(1, "flush-8:0", 5)} : std::vector{asleep(1, 9)});
-        Kworker last = asleep(1, 9);
+        one.add({asleep(9)});
+        woken.add({asleep(i < 2 ? 9 : 10)});
+        late.add({i == 0 ? kworker(1, "flush-8:0", 5) : asleep(9)});
+        Kworker last = asleep(9);
         last.busy = false;
         idle.add({last});
     }
     ASSERT_THAT(one.uses(), SizeIs(1));
     EXPECT_TRUE(one.uses()[0].stuck);
     EXPECT_EQ(one.uses()[0].work, "flush-8:0");
-    EXPECT_THAT(woken.uses(), IsEmpty());
-    EXPECT_THAT(late.uses(), IsEmpty());
-    EXPECT_THAT(idle.uses(), IsEmpty());
+    for (const KworkerWatch* other : {&woken, &late, &idle}) EXPECT_THAT(other->uses(), IsEmpty());
 }
 
 }  // namespace

@@ -79,8 +79,11 @@ class Switching : public testing::Test {
         EXPECT_EQ(files_.content(), content) << where;
         EXPECT_THAT(on_disk(), IsEmpty()) << where;
     }
-    FileSwitcher switcher(std::vector<std::string> values) {
-        return {files_, store_, {{kPath, std::move(values)}}};
+    ArmSwitcher of(const Subject& subject) {
+        return {{files_, shell_, shell_, [this] { return signal_; }}, store_, subject};
+    }
+    ArmSwitcher switcher(std::vector<std::string> values) {
+        return of({"", {}, {{kPath, std::move(values)}}});
     }
 
     test::TempTree tree_;
@@ -262,8 +265,9 @@ TEST_F(FileSwitching, AFileThatWentOrIsAnotherOneNeedsNothing) {
 TEST_F(Switching, AFileOfLeftThatIsBrokenIsToldOfAndKept) {
     unsigned told = 0;
     for (const std::string text :
-         {"nonsense\n", "{}", R"({"version": 2, "entries": []})", R"({"version": 1, "entries": [{"x": 1}]})",
-          R"({"version": 1, "entries": [{"device": "../x", "driver": false}]})"}) {
+         {"nonsense\n", "{}", R"({"version": 2, "entries": []})",
+          R"({"version": 1, "entries": [{"kind": "x"}]})",
+          R"({"version": 1, "entries": [{"kind": "device", "name": "../x", "driver": false}]})"}) {
         tree_.add(File("lab.json", text));
         EXPECT_FALSE(put_back()) << text;
         EXPECT_FALSE(switcher({"16", "32"}).begin()) << text;
@@ -276,10 +280,12 @@ TEST_F(Switching, AFileOfLeftThatIsBrokenIsToldOfAndKept) {
 // Scopes: the first word of a file is its value.
 class ScopeSwitching : public Switching {
   protected:
+    const Topology machine_ = test::machine({.cores = 4, .threads = 2});
     ScopeSwitching() { content("kcryptd") = "default (cache)\n"; }
-    static std::string path(const std::string& name, const char* file = "affinity_scope") {
-        return name == kDefaultTarget ? "/sys/module/workqueue/parameters/default_affinity_scope"
-                                      : "/sys/devices/virtual/workqueue/" + name + "/" + file;
+    [[nodiscard]] std::string path(const std::string& name, const char* file = "affinity_scope") const {
+        return tree_.root() + (name == kDefaultTarget
+                                   ? "/sys/module/workqueue/parameters/default_affinity_scope"
+                                   : "/sys/devices/virtual/workqueue/" + name + "/" + file);
     }
     std::string& content(const std::string& name) {
         files_.files[path(name)].inode = 1;
@@ -289,8 +295,11 @@ class ScopeSwitching : public Switching {
         files_.files[path("kcryptd", "affinity_strict")].inode = 1;
         return files_.files[path("kcryptd", "affinity_strict")].text;
     }
-    FileSwitcher scopes(const std::string& arms, const std::string& name = "kcryptd") {
-        return {files_, store_, scope_settings({}, name, *parse_arms(arms), test::kernel_612())};
+    ArmSwitcher scopes(const std::string& arms, const std::string& name = "kcryptd") {
+        Workqueue target = name == kDefaultTarget ? test::default_target(machine_, Scope::cache)
+                                                  : test::unbound(machine_, Scope::cache);
+        target.name = name;
+        return of(*scope_arms({tree_.root()}, {machine_, test::kernel_612()}, target, *parse_arms(arms)));
     }
 };
 
@@ -298,21 +307,13 @@ TEST_F(ScopeSwitching, IsWrittenOnceForEachRunAndPutBack) {
     auto s = scopes("smt,cache");
     ASSERT_TRUE(s.begin());
     EXPECT_THAT(files_.writes, IsEmpty()) << "how a scope is shown is known";
+    content("kcryptd") = "default (smt)\n";  // an external writer wrote @default: still the baseline
     files_.before_write = [&] { EXPECT_EQ(on_disk().size(), 1U); };
     for (const unsigned arm : {0U, 0U, 1U}) ASSERT_TRUE(s.to(arm));
     EXPECT_THAT(files_.writes, ElementsAre("smt", "smt", "cache"));
     EXPECT_TRUE(put_back());
     EXPECT_EQ(content("kcryptd"), "default\n");
     EXPECT_THAT(on_disk(), IsEmpty());
-}
-
-TEST_F(ScopeSwitching, WhatFollowsTheParameterIsStillTheBaseline) {
-    auto s = scopes("smt,cache");
-    ASSERT_TRUE(s.begin());
-    content("kcryptd") = "default (smt)\n";  // an external writer wrote @default
-    EXPECT_TRUE(s.to(0));
-    EXPECT_TRUE(put_back());
-    EXPECT_EQ(content("kcryptd"), "default\n");
 }
 
 TEST_F(ScopeSwitching, TheParameterGoesThroughAScopeOfNoArm) {
@@ -335,10 +336,14 @@ TEST_F(ScopeSwitching, TheParameterGoesThroughAScopeOfNoArm) {
     EXPECT_EQ(std::ranges::adjacent_find(files_.writes), files_.writes.end()) << "a write that moves nothing";
 }
 
-TEST_F(ScopeSwitching, AKernelThatStoresAnotherWordEndsIt) {
+TEST_F(ScopeSwitching, ABusyKernelGetsThreeTriesAndOneThatStoresAnotherWordNone) {
     files_.shows = [](const std::string& v) { return (v == "numa" ? "smt" : v) + "\n"; };
     auto s = scopes("smt,numa");
     ASSERT_TRUE(s.begin());
+    files_.write_errors = {ENOMEM, ENOMEM, 0};
+    EXPECT_TRUE(s.to(0));
+    files_.write_errors = {ENOMEM, ENOMEM, ENOMEM};
+    EXPECT_FALSE(s.to(0));
     const auto to = s.to(1);
     ASSERT_FALSE(to);
     EXPECT_THAT(to.error().text, HasSubstr("shows 'smt' now"));
@@ -346,21 +351,13 @@ TEST_F(ScopeSwitching, AKernelThatStoresAnotherWordEndsIt) {
     EXPECT_EQ(content("kcryptd"), "default\n");
 }
 
-TEST_F(ScopeSwitching, ABusyKernelGetsThreeTries) {
-    auto s = scopes("smt,cache");
-    ASSERT_TRUE(s.begin());
-    files_.write_errors = {ENOMEM, ENOMEM, 0};
-    EXPECT_TRUE(s.to(0));
-    files_.write_errors = {ENOMEM, ENOMEM, ENOMEM};
-    EXPECT_FALSE(s.to(1));
-}
-
 TEST_F(ScopeSwitching, NothingIsWrittenWhereTheBaselineCannotBeSavedOrIsNotThereAnyMore) {
     auto s = scopes("smt,cache");
     ASSERT_TRUE(s.begin());
     content("kcryptd") = "system\n";
     EXPECT_FALSE(s.to(0));
-    store_ = LeftStore(tree_.path("nowhere/lab.json"));
+    tree_.add(File("no-folder"));
+    store_ = LeftStore(tree_.path("no-folder/lab.json"));
     EXPECT_FALSE(scopes("smt,cache").begin());
     EXPECT_THAT(files_.writes, IsEmpty());
 }
@@ -398,9 +395,7 @@ TEST_F(ScopeSwitching, StrictnessAndScopeAreForeignEachForItself) {
 
 class CommandSwitching : public Switching {
   protected:
-    CommandSwitcher commands(std::vector<CommandArm> arms) {
-        return {store_, std::move(arms), shell_, shell_, [this] { return signal_; }};
-    }
+    ArmSwitcher commands(std::vector<CommandArm> arms) { return of({"", {}, {}, std::move(arms)}); }
     const std::vector<CommandArm> kReferenceAndOne{{"reference", "", ""}, {"fast", "do", "undo"}};
 };
 
@@ -424,13 +419,11 @@ TEST_F(CommandSwitching, AnArmIsUndoneBeforeTheNextBegins) {
 
 TEST_F(CommandSwitching, TheUndoIsOnDiskBeforeTheCommandRuns) {
     std::vector<Left> seen;
-    CommandSwitcher s(
-        store_, kReferenceAndOne,
-        [&](const std::string&) {
-            seen = on_disk();
-            return Status{};
-        },
-        shell_, [] { return Status{}; });
+    const auto look = [&](const std::string&) {
+        seen = on_disk();
+        return Status{};
+    };
+    ArmSwitcher s({files_, look, shell_, [] { return Status{}; }}, store_, {"", {}, {}, kReferenceAndOne});
     ASSERT_TRUE(s.to(1));
     ASSERT_EQ(seen.size(), 1U);
     const auto left = std::get<LeftCommand>(seen.front());
@@ -511,40 +504,35 @@ TEST(ParseArms, ReadsScopesAndStrictness) {
         EXPECT_FALSE(parse_arms(bad)) << bad;
 }
 
-TEST(ArmsToSweep, OneOfEachPartitionAgainstWhatIsInPlace) {
+// The names of the arms, or why there are none.
+std::string arms_of(Workqueue target, const std::string& arms,
+                    const KernelInfo& kernel = test::kernel_612()) {
     const Topology machine = test::machine({.sockets = 2, .cores = 4, .threads = 2});
-    const KernelInfo kernel = test::kernel_612();
-    const Policy policy = test::rule_for_all();
-    const std::vector<Workqueue> targets{test::unbound(machine, Scope::smt)};
-    const auto lines = make_plan({machine, kernel, policy, targets, "", 8});
-    const auto arms = arms_to_sweep(lines.front());
-    ASSERT_TRUE(arms);
-    std::vector<std::string> names;
-    for (const Arm& arm : *arms) names.push_back(arm.name());
-    EXPECT_THAT(names, ElementsAre("smt", "system", "numa", "cpu"));
-    EXPECT_EQ(pools_of(lines.front(), Scope::cache), 2U);
-    const auto unknown = make_plan({machine, kernel, policy, targets, "offline CPUs: 3", 8});
-    EXPECT_FALSE(arms_to_sweep(unknown.front()));
+    const test::TempTree tree;
+    const auto found = scope_arms({tree.root()}, {machine, kernel}, std::move(target),
+                                  arms.empty() ? std::vector<Arm>{} : *parse_arms(arms));
+    if (!found) return found.error().text;
+    std::string out;
+    for (const Row& row : found->rows)
+        out += row.arm + " " + (row.pools ? std::to_string(*row.pools) : "-") + " ";
+    return out;
 }
 
-TEST(WhyNot, WhatMayNotBeTouched) {
-    const Topology machine = test::machine({.cores = 4});
-    PlanLine line;
-    line.target = test::unbound(machine, Scope::cache);
-    const auto why = [&](const char* arms, const KernelInfo& kernel = test::kernel_612()) {
-        return why_not(line, *parse_arms(arms), kernel);
-    };
-    EXPECT_EQ(why("smt,cache"), "");
-    EXPECT_EQ(why("smt,cache_shard"), "this kernel has no cache_shard");
-    EXPECT_EQ(why("smt,cache_shard", test::kernel_72()), "");
-    line.target.untouchable = "ordered";
-    EXPECT_EQ(why("smt,cache"), "ordered");
-    line.target = test::default_target(machine, Scope::cache);
-    EXPECT_EQ(why("smt,cache"), "");
-    EXPECT_NE(why("smt,cache:strict"), "");
+TEST(ScopeArms, OneOfEachPartitionAgainstWhatIsInPlaceOrThoseThatAreNamed) {
+    const Topology machine = test::machine({.sockets = 2, .cores = 4, .threads = 2});
+    Workqueue target = test::unbound(machine, Scope::smt);
+    const auto parameter = test::default_target(machine, Scope::cache);
     KernelInfo fixed = test::kernel_612();
     fixed.default_writable = false;
-    EXPECT_NE(why("smt,cache", fixed), "");
+    EXPECT_EQ(arms_of(target, ""), "smt 8 system 1 numa 2 cpu 16 ");
+    EXPECT_EQ(arms_of(target, "smt,cache"), "smt 8 cache 2 ");
+    EXPECT_THAT(arms_of(target, "smt,cache_shard"), HasSubstr(": this kernel has no cache_shard"));
+    EXPECT_THAT(arms_of(target, "smt,cache_shard", test::kernel_72()), HasSubstr("smt 8 cache_shard "));
+    EXPECT_THAT(arms_of(parameter, "smt,cache"), HasSubstr("smt 8 cache 2 "));
+    EXPECT_THAT(arms_of(parameter, "smt,cache:strict"), HasSubstr("the module parameter has no strictness"));
+    EXPECT_THAT(arms_of(parameter, "smt,cache", fixed), HasSubstr("the module parameter cannot be written"));
+    target.untouchable = "ordered";
+    EXPECT_THAT(arms_of(target, "smt,cache"), HasSubstr(": ordered"));
 }
 
 TEST(ValueIn, IsWhatAWriteTakes) {
@@ -562,9 +550,9 @@ TEST(ValueIn, IsWhatAWriteTakes) {
     EXPECT_EQ(value_in(Form::word, "smt"), "smt");
 }
 
-TEST(KernelValueFiles, WriteWithoutAnEndOfLine) {
+TEST(ValueFiles, WriteWithoutAnEndOfLine) {
     const test::TempTree tree{File("value", "a longer one\n")};
-    KernelValueFiles files;
+    ValueFiles files;
     ASSERT_TRUE(files.write(tree.path("value"), 0, "16"));
     EXPECT_EQ(files.read(tree.path("value"))->text, "16");
     ASSERT_TRUE(files.write(tree.path("value"), 0, ""));

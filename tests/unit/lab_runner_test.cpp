@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "ab_rig.h"
-#include "ctl/lab/guardian.h"
 #include "ctl/lab/rounds.h"
 
 namespace wq::ctl {
@@ -113,7 +112,7 @@ TEST(Shell, ASignalToTheWholeGroupDoesNotEndWhatMustNotEnd) {
     const pid_t pid = ::fork();
     if (pid == 0) {
         ::raise(SIGTERM);
-        processes.interrupts.none().undo();
+        processes.interrupts.undo(true);
         ::_exit(0);
     }
     int status = 0;

@@ -16,6 +16,7 @@
 #include "machine/hwloc_topology.h"
 #include "plan/plan.h"
 #include "plan/pods.h"
+#include "read_tree.h"
 #include "temp_tree.h"
 
 namespace wq {
@@ -26,8 +27,8 @@ using test::CpuTree;
 using test::File;
 using test::kernel_612;
 using test::kernel_72;
+using test::share;
 using test::TempTree;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 // The kernel of a tree, with the options of Debian's arm64 kernel.
@@ -38,6 +39,8 @@ struct Booted {
 };
 const Booted k612{kernel_612(), false};
 const Booted k72{kernel_72(), true};
+const Booted kNoMc{kernel_612(), false, false};
+const Booted kClustersAlone{kernel_612(), true, false};
 
 void boot(TempTree& tree, const Booted& on) {
     const auto line = [](const char* option, bool set) {
@@ -48,20 +51,12 @@ void boot(TempTree& tree, const Booted& on) {
                line("SMP", true) + line("SCHED_CLUSTER", on.sched_cluster) + line("SCHED_MC", on.sched_mc));
 }
 
-Topology read(const TempTree& tree) {
-    auto topology = read_topology("live", tree.root());
-    if (!topology) throw std::runtime_error(topology.error().text);
-    return *topology;
-}
-
-std::string llcs(const Topology& topology) {
-    std::string out;
-    for (const Llc& llc : topology.llcs) out += (out.empty() ? "" : " ") + llc.cpus.list();
-    return out;
+Topology read_live(const TempTree& tree) {
+    return read_topology("live", tree.root()).value();
 }
 
 // The planned scope if it would be written, else "leave"; the reason if the pods are unknown.
-std::string planned(const Topology& topology, const KernelInfo& kernel) {
+std::string planned(const Topology& topology, const KernelInfo& kernel = kernel_612()) {
     const Policy policy = test::rule_for_all();
     const std::string unknown = why_pods_unknown(topology, topology.online, kernel, 8);
     const auto line =
@@ -71,152 +66,105 @@ std::string planned(const Topology& topology, const KernelInfo& kernel) {
     return line.finding == Finding::change ? std::string(name_of(*line.planned)) : "leave";
 }
 
-// "LLCs | plan" of MACHINE with the kernel ON.
-std::string answer(const CpuTree& machine, const Booted& on) {
+// "LLCs | plan".
+std::string answer(const Topology& topology, const KernelInfo& kernel = kernel_612()) {
+    return fmt::format("{} | {}", fmt::join(test::llcs(topology), " "), planned(topology, kernel));
+}
+
+// The same of MACHINE, an ARCH, with the kernel ON.
+std::string answer(CpuTree machine, const char* arch, const Booted& on = k612) {
+    machine.arch = arch;
     TempTree tree{cpu_tree(machine)};
     boot(tree, on);
-    const Topology topology = read(tree);
+    const Topology topology = read_live(tree);
     EXPECT_EQ(topology.warnings, std::vector<std::string>{});
-    return llcs(topology) + " | " + planned(topology, on.kernel);
+    return answer(topology, on.kernel);
 }
 
-const std::string kHalves = "0-7 8-15";
-const std::string kPairs = "0-1 2-3 4-5 6-7 8-9 10-11 12-13 14-15";
-const std::string kSingles = "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15";
+constexpr const char* kWhole = "0-15 | leave";
+constexpr const char* kCut = "0-15 | smt";
+constexpr const char* kHalves = "0-7 8-15 | leave";
+constexpr const char* kPairs = "0-1 2-3 4-5 6-7 8-9 10-11 12-13 14-15 | leave";
+constexpr const char* kSingles = "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 | leave";
+constexpr const char* kSockets = "0 1 2 3 4 5 6 7 | system";  // of one CPU each
 
-// ---- arm64: the pods that these kernels made on these machines, observed in guests
-
-TEST(LlcOnArm64, WithoutCacheNodes) {
-    CpuTree machine{.cores = 16, .clusters = 1, .made_up = true, .arch = "aarch64"};
-    EXPECT_EQ(answer(machine, k612), "0-15 | smt");
-    EXPECT_EQ(answer(machine, k72), "0-15 | leave");
-    machine.clusters = 8;
-    EXPECT_EQ(answer(machine, k612), "0-15 | smt");
-    EXPECT_EQ(answer(machine, k72), "0-15 | leave");
-}
-
-TEST(LlcOnArm64, WithoutCacheNodesIsCutAtThePackage) {
-    for (const unsigned nodes : {0U, 1U}) {
-        const CpuTree machine{
-            .sockets = 2, .cores = 8, .nodes = nodes, .clusters = 1, .made_up = true, .arch = "aarch64"};
-        for (const auto* on : {&k612, &k72}) EXPECT_EQ(answer(machine, *on), kHalves + " | leave");
+// The pods that these kernels made on these machines, observed in guests.
+TEST(LlcOnArm64, IsThatOfTheKernel) {
+    const struct {
+        CpuTree machine;
+        const char *on_612, *on_72;
+    } rows[] = {
+        // The firmware names no cache: the package, whatever the clusters are.
+        {{.cores = 16, .clusters = 1, .made_up = true}, kCut, kWhole},
+        {{.cores = 16, .clusters = 8, .made_up = true}, kCut, kWhole},
+        {{.sockets = 2, .cores = 8, .nodes = 0, .clusters = 1, .made_up = true}, kHalves, kHalves},
+        {{.sockets = 2, .cores = 8, .clusters = 1, .made_up = true}, kHalves, kHalves},
+        {{.sockets = 2, .cores = 4, .nodes = 0, .clusters = 1, .made_up = true},
+         "0-3 4-7 | leave",
+         "0-3 4-7 | leave"},
+        {{.cores = 8, .threads = 2, .neighbours = true, .clusters = 1, .made_up = true}, kWhole, kWhole},
+        {{.cores = 72, .clusters = 1, .made_up = true}, "0-71 | smt", "0-71 | leave"},
+        {{.sockets = 8, .cores = 1, .nodes = 0, .clusters = 1, .made_up = true}, kSockets, kSockets},
+        // L3 caches, which 7.2 widens to the cluster.
+        {{.cores = 16, .clusters = 1}, kCut, kWhole},
+        {{.cores = 16, .clusters = 8}, kCut, kWhole},
+        {{.cores = 16, .llcs = 2, .clusters = 1}, kHalves, kWhole},
+        {{.cores = 16, .llcs = 2, .clusters = 2}, kHalves, kHalves},
+        // L2 caches. With 7.2 the third is like Ampere Altra.
+        {{.cores = 16, .clusters = 8, .l2s = 8, .l3 = false}, kPairs, kPairs},
+        {{.cores = 16, .clusters = 1, .l3 = false}, kSingles, kWhole},
+        {{.cores = 16, .clusters = 8, .l3 = false}, kSingles, kPairs},
+    };
+    for (const auto& row : rows) {
+        SCOPED_TRACE(&row - rows);
+        EXPECT_EQ(answer(row.machine, "aarch64", k612), row.on_612);
+        EXPECT_EQ(answer(row.machine, "aarch64", k72), row.on_72);
     }
-    const CpuTree two_of_four{
-        .sockets = 2, .cores = 4, .nodes = 0, .clusters = 1, .made_up = true, .arch = "aarch64"};
-    EXPECT_EQ(answer(two_of_four, k612), "0-3 4-7 | leave") << "was `system`, across both";
 }
 
-TEST(LlcOnArm64, WithoutCacheNodesAndWithThreads) {
-    const CpuTree machine{
-        .cores = 8, .threads = 2, .neighbours = true, .clusters = 1, .made_up = true, .arch = "aarch64"};
-    for (const auto* on : {&k612, &k72}) EXPECT_EQ(answer(machine, *on), "0-15 | leave");
-}
-
-TEST(LlcOnArm64, WithOneL3) {
-    for (const unsigned clusters : {1U, 8U}) {
-        const CpuTree machine{.cores = 16, .clusters = clusters, .arch = "aarch64"};
-        EXPECT_EQ(answer(machine, k612), "0-15 | smt");
-        EXPECT_EQ(answer(machine, k72), "0-15 | leave");
-    }
-}
-
-TEST(LlcOnArm64, WithOneL3OverTwoPackages) {
-    TempTree tree{cpu_tree({.sockets = 2, .cores = 8, .nodes = 0, .clusters = 1, .arch = "aarch64"})};
-    boot(tree, k612);
-    for (unsigned cpu = 0; cpu < 16; cpu++) {
-        const std::string cache = fmt::format("sys/devices/system/cpu/cpu{}/cache/index3/", cpu);
-        tree.write(cache + "shared_cpu_map", "ffff\n");
-        tree.write(cache + "shared_cpu_list", "0-15\n");
-    }
-    EXPECT_EQ(llcs(read(tree)), kHalves);
-    EXPECT_EQ(planned(read(tree), kernel_612()), "leave");
-}
-
-TEST(LlcOnArm64, WithTwoL3) {
-    CpuTree machine{.cores = 16, .llcs = 2, .clusters = 1, .arch = "aarch64"};
-    EXPECT_EQ(answer(machine, k612), kHalves + " | leave");
-    EXPECT_EQ(answer(machine, k72), "0-15 | leave") << "widened to the cluster; shards of 8";
-    machine.clusters = 2;
-    EXPECT_EQ(answer(machine, k72), kHalves + " | leave");
-}
-
-TEST(LlcOnArm64, WithPrivateL2) {
-    CpuTree machine{.cores = 16, .clusters = 1, .l3 = false, .arch = "aarch64"};
-    EXPECT_EQ(answer(machine, k612), kSingles + " | leave") << "no `smt`, no `system`";
-    EXPECT_EQ(answer(machine, k72), "0-15 | leave") << "was `system`";
-    machine.clusters = 8;
-    EXPECT_EQ(answer(machine, k612), kSingles + " | leave");
-    EXPECT_EQ(answer(machine, k72), kPairs + " | leave") << "like Ampere Altra; was `system`";
-}
-
-TEST(LlcOnArm64, WithAnL2PerPair) {
-    const CpuTree machine{.cores = 16, .clusters = 8, .l2s = 8, .l3 = false, .arch = "aarch64"};
-    for (const auto* on : {&k612, &k72}) EXPECT_EQ(answer(machine, *on), kPairs + " | leave");
-}
-
-TEST(LlcOnArm64, OfSeventyTwoCores) {
-    const CpuTree machine{.cores = 72, .clusters = 1, .made_up = true, .arch = "aarch64"};
-    EXPECT_EQ(answer(machine, k612), "0-71 | smt");
-    EXPECT_EQ(answer(machine, k72), "0-71 | leave");
-}
-
-TEST(LlcOnArm64, OfSocketsOfOneCpu) {
-    const CpuTree machine{
-        .sockets = 8, .cores = 1, .nodes = 0, .clusters = 1, .made_up = true, .arch = "aarch64"};
-    for (const auto* on : {&k612, &k72}) EXPECT_EQ(answer(machine, *on), "0 1 2 3 4 5 6 7 | system");
-}
-
-TEST(LlcOnArm64, WithoutMultiCoreScheduling) {
-    const Booted neither{kernel_612(), false, false};
-    const Booted clusters{kernel_612(), true, false};
-    CpuTree machine{.cores = 16, .clusters = 8, .arch = "aarch64"};
-    EXPECT_EQ(answer(machine, neither), kSingles + " | leave") << "no `smt`, which changes nothing";
-    EXPECT_EQ(answer(machine, clusters), kPairs + " | leave");
-    machine.clusters = 2;
-    EXPECT_EQ(answer(machine, clusters), kHalves + " | leave");
-    for (const unsigned l3s : {1U, 2U}) {
-        machine.clusters = 1;
-        machine.llcs = l3s;
-        EXPECT_EQ(answer(machine, clusters), kSingles + " | leave")
-            << "the cluster is all that MC would have";
-    }
-    const CpuTree threads{.cores = 8, .threads = 2, .neighbours = true, .clusters = 1, .arch = "aarch64"};
-    for (const auto* on : {&neither, &clusters}) EXPECT_EQ(answer(threads, *on), kPairs + " | leave");
-}
-
-TEST(LlcOnArm64, IsUnknownWhereNobodyTellsOfTheKernelsLevels) {
-    TempTree tree{cpu_tree({.cores = 16, .clusters = 8, .l3 = false, .arch = "aarch64"})};
-    EXPECT_THAT(planned(read(tree), kernel_612()),
-                HasSubstr("pods unknown: whether the kernel has CONFIG_SCHED_MC is not known"));
-    TempTree alone{cpu_tree({.cores = 16, .clusters = 16, .l3 = false, .arch = "aarch64"})};
-    EXPECT_EQ(planned(read(alone), kernel_612()), "leave") << "it makes no difference";
-}
-
-// A first-level cache that is known only from registers is private, whatever the next level is.
-TEST(LlcOnArm64, DoesNotTakeAFirstLevelForTheLast) {
-    TempTree tree{cpu_tree({.cores = 4, .clusters = 1, .made_up = true, .arch = "aarch64"})};
-    for (unsigned cpu = 0; cpu < 4; cpu++)
-        tree.remove(fmt::format("sys/devices/system/cpu/cpu{}/cache/index2", cpu));
-    EXPECT_EQ(llcs(read(tree)), "0-3");
-}
-
-// ---- other architectures
-
-TEST(LlcOnX86, IsTheL3CutAtTheNode) {
-    const CpuTree snc{.cores = 6, .threads = 2, .nodes = 2, .arch = "x86_64", .vendor = "GenuineIntel"};
-    EXPECT_EQ(answer(snc, k612), "0-2,6-8 3-5,9-11 | leave");
-}
-
-TEST(LlcOnX86, IsTheL2OfIntelAndThePackageOfAmdWithoutAnL3) {
-    CpuTree machine{
-        .sockets = 2, .cores = 8, .nodes = 0, .l3 = false, .arch = "x86_64", .vendor = "GenuineIntel"};
-    EXPECT_EQ(answer(machine, k612), kSingles + " | leave");
-    for (const char* vendor : {"AuthenticAMD", "HygonGenuine"}) {
-        machine.vendor = vendor;
-        EXPECT_EQ(answer(machine, k612), kHalves + " | leave");
-    }
-    machine.vendor = "";
-    EXPECT_THAT(answer(machine, k612), HasSubstr("there is no L3"));
+TEST(LlcElsewhere, IsThatOfTheKernel) {
+    const struct {
+        const char* arch;
+        CpuTree machine;
+        const char* answer;
+        const Booted& on = k612;
+    } rows[] = {
+        // Without multi-core scheduling the cluster is all that MC would have.
+        {"aarch64", {.cores = 16, .clusters = 8}, kSingles, kNoMc},
+        {"aarch64", {.cores = 16, .clusters = 8}, kPairs, kClustersAlone},
+        {"aarch64", {.cores = 16, .clusters = 2}, kHalves, kClustersAlone},
+        {"aarch64", {.cores = 16, .clusters = 1}, kSingles, kClustersAlone},
+        {"aarch64", {.cores = 16, .llcs = 2, .clusters = 1}, kSingles, kClustersAlone},
+        {"aarch64", {.cores = 8, .threads = 2, .neighbours = true, .clusters = 1}, kPairs, kNoMc},
+        {"aarch64", {.cores = 8, .threads = 2, .neighbours = true, .clusters = 1}, kPairs, kClustersAlone},
+        {"riscv64", {.sockets = 2, .cores = 4, .nodes = 0, .caches = false}, "0-3 4-7 | leave"},
+        {"riscv64",
+         {.sockets = 2, .cores = 4, .nodes = 0, .caches = false},
+         "0 1 2 3 4 5 6 7 | leave",
+         kNoMc},
+        {"riscv64", {.cores = 4, .l2s = 2, .l3 = false}, "0-1 2-3 | leave"},
+        // x86: the L3 cut at the node; without an L3 the L2 of Intel, the package of AMD.
+        {"x86_64",
+         {.cores = 6, .threads = 2, .nodes = 2, .vendor = "GenuineIntel"},
+         "0-2,6-8 3-5,9-11 | leave"},
+        {"x86_64", {.sockets = 2, .cores = 8, .nodes = 0, .l3 = false, .vendor = "GenuineIntel"}, kSingles},
+        {"x86_64", {.sockets = 2, .cores = 8, .nodes = 0, .l3 = false, .vendor = "AuthenticAMD"}, kHalves},
+        {"x86_64", {.sockets = 2, .cores = 8, .nodes = 0, .l3 = false, .vendor = "HygonGenuine"}, kHalves},
+        // POWER: the L2, whatever the L3 is.
+        {"ppc64le", {.cores = 4, .threads = 4, .neighbours = true}, "0-3 4-7 8-11 12-15 | leave"},
+        {"ppc64le", {.cores = 4, .threads = 4, .neighbours = true, .l2s = 2}, kHalves},
+        {"ppc64le",
+         {.cores = 4, .threads = 4, .caches = false, .neighbours = true, .l2s = 2},
+         "0-3 4-7 8-11 12-15 | leave"},
+        {"s390x", {.sockets = 2, .cores = 8, .llcs = 8, .nodes = 0}, kHalves},
+        {"s390x", {.sockets = 2, .cores = 8, .llcs = 8, .nodes = 0, .caches = false}, kHalves},
+        {"loongarch64", {.cores = 1}, "0 | leave"},
+        // A tree that does not name its architecture: the outermost cache.
+        {"", {.sockets = 2, .cores = 8}, kHalves},
+        {"", {.sockets = 8, .cores = 1, .nodes = 0, .caches = false}, kSockets},
+    };
+    for (const auto& row : rows)
+        EXPECT_EQ(answer(row.machine, row.arch, row.on), row.answer) << &row - rows << row.arch;
 }
 
 TEST(LlcOnX86, IsThePackageWhereCachesAreHidden) {
@@ -227,110 +175,95 @@ TEST(LlcOnX86, IsThePackageWhereCachesAreHidden) {
         {1, 8, "system", "system"}};
     for (const auto& [cores, sockets, old_kernel, new_kernel] : table) {
         for (const unsigned nodes : {0U, 1U}) {
-            const CpuTree machine{
-                .sockets = sockets, .cores = cores, .nodes = nodes, .caches = false, .arch = "x86_64"};
-            EXPECT_THAT(answer(machine, k612), testing::EndsWith("| " + old_kernel))
-                << cores << " " << sockets;
-            EXPECT_THAT(answer(machine, k72), testing::EndsWith("| " + new_kernel))
-                << cores << " " << sockets;
-            EXPECT_THAT(answer(machine, k612), testing::StartsWith(cores == 4 ? "0-3 4-7" : "0"));
+            const CpuTree machine{.sockets = sockets, .cores = cores, .nodes = nodes, .caches = false};
+            SCOPED_TRACE(fmt::format("{} {}", cores, sockets));
+            EXPECT_THAT(answer(machine, "x86_64"), testing::EndsWith("| " + old_kernel));
+            EXPECT_THAT(answer(machine, "x86_64", k72), testing::EndsWith("| " + new_kernel));
+            EXPECT_THAT(answer(machine, "x86_64"), testing::StartsWith(cores == 4 ? "0-3 4-7" : "0"));
         }
     }
 }
 
-TEST(LlcOnX86, OfSocketsOfOneCpuIsTheCpuWhateverTheHypervisorShares) {
-    TempTree tree{cpu_tree({.sockets = 8, .cores = 1, .nodes = 0, .arch = "x86_64"})};
-    for (unsigned cpu = 0; cpu < 8; cpu++) {
-        const std::string cache = fmt::format("sys/devices/system/cpu/cpu{}/cache/index3/", cpu);
-        tree.write(cache + "shared_cpu_map", "ff\n");
-        tree.write(cache + "shared_cpu_list", "0-7\n");
-    }
-    EXPECT_EQ(llcs(read(tree)), "0 1 2 3 4 5 6 7");
-    EXPECT_EQ(planned(read(tree), kernel_612()), "system");
+TEST(Llc, IsCutAtThePackageWhateverSharesTheCache) {
+    TempTree arm{cpu_tree({.sockets = 2, .cores = 8, .nodes = 0, .clusters = 1, .arch = "aarch64"})};
+    boot(arm, k612);
+    share(arm, "0-15", "cache/index3/shared_cpu_map");
+    EXPECT_EQ(answer(read_live(arm)), kHalves);
+    TempTree guest{cpu_tree({.sockets = 8, .cores = 1, .nodes = 0, .arch = "x86_64"})};
+    share(guest, "0-7", "cache/index3/shared_cpu_map");
+    EXPECT_EQ(answer(read_live(guest)), kSockets) << "whatever the hypervisor shares";
 }
 
-TEST(LlcOnPowerpc, IsTheL2) {
-    CpuTree machine{.cores = 4, .threads = 4, .neighbours = true, .arch = "ppc64le"};
-    EXPECT_EQ(answer(machine, k612), "0-3 4-7 8-11 12-15 | leave") << "L3 is of no account";
-    machine.l2s = 2;
-    EXPECT_EQ(answer(machine, k612), kHalves + " | leave");
-    machine.caches = false;
-    EXPECT_EQ(answer(machine, k612), "0-3 4-7 8-11 12-15 | leave");
+// A first-level cache that is known only from registers is private, whatever the next level is.
+TEST(LlcOnArm64, DoesNotTakeAFirstLevelForTheLast) {
+    TempTree tree{cpu_tree({.cores = 4, .clusters = 1, .made_up = true, .arch = "aarch64"})};
+    for (unsigned cpu = 0; cpu < 4; cpu++)
+        tree.remove(fmt::format("sys/devices/system/cpu/cpu{}/cache/index2", cpu));
+    EXPECT_THAT(test::llcs(read_live(tree)), testing::ElementsAre("0-3"));
 }
 
-TEST(LlcOnPowerpc, IsUnknownOnBigCores) {
-    TempTree tree{cpu_tree({.cores = 1, .threads = 8, .neighbours = true, .arch = "ppc64le"})};
-    for (unsigned cpu = 0; cpu < 8; cpu++) {
-        const std::string cache = fmt::format("sys/devices/system/cpu/cpu{}/cache/index2/", cpu);
-        tree.write(cache + "shared_cpu_map", cpu % 2 == 0 ? "55\n" : "aa\n");
-        tree.write(cache + "shared_cpu_list", cpu % 2 == 0 ? "0,2,4,6\n" : "1,3,5,7\n");
-    }
-    EXPECT_THAT(read(tree).llc_unknown, HasSubstr("are one core, but do not share its L2"));
-}
-
-TEST(LlcOnS390, IsTheSocketWithOrWithoutCaches) {
-    for (const bool caches : {true, false}) {
-        const CpuTree machine{
-            .sockets = 2, .cores = 8, .llcs = 8, .nodes = 0, .caches = caches, .arch = "s390x"};
-        EXPECT_EQ(answer(machine, k612), kHalves + " | leave");
-    }
-}
-
-TEST(LlcOnRiscv, IsAsOnArm64) {
-    const CpuTree bare{.sockets = 2, .cores = 4, .nodes = 0, .caches = false, .arch = "riscv64"};
-    EXPECT_EQ(answer(bare, k612), "0-3 4-7 | leave");
-    EXPECT_EQ(answer(bare, {kernel_612(), false, false}), "0 1 2 3 4 5 6 7 | leave");
-    const CpuTree shared{.cores = 4, .l2s = 2, .l3 = false, .arch = "riscv64"};
-    EXPECT_EQ(answer(shared, k612), "0-1 2-3 | leave");
-}
-
-TEST(LlcElsewhere, IsUnknown) {
-    EXPECT_THAT(answer({.cores = 4, .arch = "loongarch64"}, k612),
-                HasSubstr("on loongarch64 is not known here"));
-    EXPECT_EQ(answer({.cores = 1, .arch = "loongarch64"}, k612), "0 | leave");
-}
-
-TEST(LlcOfATree, ThatDoesNotSayWhatItIsOf) {
-    EXPECT_EQ(answer({.sockets = 2, .cores = 8}, k612), kHalves + " | leave") << "the outermost cache";
-    EXPECT_THAT(answer({.sockets = 2, .cores = 8, .caches = false}, k612),
-                HasSubstr("pods unknown: no cache of CPU 0 is known, and the architecture is unknown"));
-    EXPECT_EQ(answer({.sockets = 8, .cores = 1, .nodes = 0, .caches = false}, k612),
-              "0 1 2 3 4 5 6 7 | system");
+TEST(LlcInDoubt, WhereTheFilesAreSilent) {
+    const struct {
+        CpuTree machine;
+        const char* why;
+    } rows[] = {
+        {{.cores = 16, .clusters = 8, .l3 = false, .arch = "aarch64"},
+         "pods unknown: whether the kernel has CONFIG_SCHED_MC is not known"},
+        {{.sockets = 2, .cores = 8, .nodes = 0, .l3 = false, .arch = "x86_64"}, "there is no L3"},
+        {{.cores = 4, .arch = "loongarch64"}, "on loongarch64 is not known here"},
+        {{.sockets = 2, .cores = 8, .caches = false},
+         "pods unknown: no cache of CPU 0 is known, and the architecture is unknown"},
+    };
+    for (const auto& row : rows)
+        EXPECT_THAT(planned(read_live(TempTree{cpu_tree(row.machine)})), HasSubstr(row.why));
+    TempTree alone{cpu_tree({.cores = 16, .clusters = 16, .l3 = false, .arch = "aarch64"})};
+    EXPECT_EQ(planned(read_live(alone)), "leave") << "the level makes no difference";
 }
 
 // ---- contradictory files
 
 std::string unknown(const TempTree& tree) {
-    const Topology topology = read(tree);
-    const std::string plan = planned(topology, kernel_612());
+    const std::string plan = planned(read_live(tree));
     EXPECT_THAT(plan, HasSubstr("pods unknown: "));
     return plan;
 }
 
-void share(TempTree& tree, const std::string& file, const std::string& list) {
-    const CpuSet set = *CpuSet::parse_list(list);
-    unsigned bits = 0;
-    for (const unsigned cpu : set.cpus()) bits |= 1U << cpu;
-    for (const unsigned cpu : set.cpus()) {
-        const std::string path = fmt::format("sys/devices/system/cpu/cpu{}/{}", cpu, file);
-        const bool map = path.ends_with("_map");
-        tree.write(path, fmt::format("{:x}\n", bits));
-        tree.write((map ? path.substr(0, path.size() - 4) : path) + "_list", list + "\n");
-    }
-}
-
-// CPU 0 does not share the L3 of its neighbours: hwloc then reports at most two of the three L3 caches.
-TEST(LlcInDoubt, WhereAnInnerCacheCrossesAnOuterOne) {
-    TempTree tree{cpu_tree({.cores = 24, .l2s = 12, .arch = "x86_64", .vendor = "AuthenticAMD"})};
-    for (const char* l3 : {"1-8", "9-16", "0,17-23"}) share(tree, "cache/index3/shared_cpu_map", l3);
-    EXPECT_THAT(unknown(tree), HasSubstr("hwloc does not see their caches"));
-}
-
-TEST(LlcInDoubt, WhereTwoPackagesShareACache) {
-    for (const char* arch : {"x86_64", ""}) {
-        TempTree tree{cpu_tree({.sockets = 2, .cores = 4, .nodes = 0, .arch = arch})};
-        share(tree, "cache/index3/shared_cpu_map", "0-7");
-        EXPECT_THAT(unknown(tree), HasSubstr("CPUs 0-7 share a cache but are in several packages"));
+TEST(LlcInDoubt, WhereFilesContradictEachOther) {
+    const struct {
+        CpuTree machine;
+        std::vector<const char*> shared;
+        const char* file;
+        const char* why;
+    } rows[] = {
+        // CPU 0 does not share the L3 of its neighbours: hwloc then reports at most two of the three L3
+        // caches.
+        {{.cores = 24, .l2s = 12, .arch = "x86_64", .vendor = "AuthenticAMD"},
+         {"1-8", "9-16", "0,17-23"},
+         "cache/index3/shared_cpu_map",
+         "hwloc does not see their caches"},
+        {{.sockets = 2, .cores = 4, .nodes = 0, .arch = "x86_64"},
+         {"0-7"},
+         "cache/index3/shared_cpu_map",
+         "CPUs 0-7 share a cache but are in several packages"},
+        {{.sockets = 2, .cores = 4, .nodes = 0},
+         {"0-7"},
+         "cache/index3/shared_cpu_map",
+         "CPUs 0-7 share a cache but are in several packages"},
+        // A big core of POWER.
+        {{.cores = 1, .threads = 8, .neighbours = true, .arch = "ppc64le"},
+         {"0,2,4,6", "1,3,5,7"},
+         "cache/index2/shared_cpu_map",
+         "are one core, but do not share its L2"},
+        {{.cores = 4, .llcs = 2, .clusters = 4, .arch = "aarch64"},
+         {"1-2"},
+         "topology/cluster_cpus",
+         "overlap"},
+    };
+    for (const auto& row : rows) {
+        TempTree tree{cpu_tree(row.machine)};
+        boot(tree, k72);
+        for (const char* list : row.shared) share(tree, list, row.file);
+        EXPECT_THAT(unknown(tree), HasSubstr(row.why));
     }
 }
 
@@ -339,7 +272,7 @@ TEST(LlcInDoubt, WhereAClusterIsOfTwoNodes) {
     boot(tree, k72);
     EXPECT_THAT(unknown(tree), HasSubstr("CPUs 0-7 are one cluster, but of several NUMA nodes"));
     boot(tree, {k72.kernel, false});
-    EXPECT_EQ(planned(read(tree), kernel_612()), "leave") << "clusters are of no account";
+    EXPECT_EQ(planned(read_live(tree)), "leave") << "clusters are of no account";
 }
 
 TEST(LlcInDoubt, WhereAPackageAndANodeOverlap) {
@@ -347,13 +280,6 @@ TEST(LlcInDoubt, WhereAPackageAndANodeOverlap) {
     boot(tree, k612);
     tree.write("sys/devices/system/node/node0/cpumap", "03f\n");
     tree.write("sys/devices/system/node/node1/cpumap", "fc0\n");
-    EXPECT_THAT(unknown(tree), HasSubstr("overlap"));
-}
-
-TEST(LlcInDoubt, WhereAClusterAndACacheOverlap) {
-    TempTree tree{cpu_tree({.cores = 4, .llcs = 2, .clusters = 4, .arch = "aarch64"})};
-    share(tree, "topology/cluster_cpus", "1-2");
-    boot(tree, k72);
     EXPECT_THAT(unknown(tree), HasSubstr("overlap"));
 }
 
@@ -369,18 +295,17 @@ TEST(LlcInDoubt, WhereSiblingsDisagree) {
 TEST(LlcInDoubt, WhereThePackageIsNotTold) {
     TempTree tree{cpu_tree({.cores = 8, .caches = false, .arch = "x86_64"})};
     tree.write("sys/devices/system/cpu/cpu0/topology/core_siblings", "garbage\n");
-    EXPECT_EQ(planned(read(tree), kernel_612()), "leave") << "its siblings know";
-    for (unsigned cpu = 1; cpu < 8; cpu++)
-        tree.remove(fmt::format("sys/devices/system/cpu/cpu{}/topology/core_siblings", cpu));
-    for (unsigned cpu = 1; cpu < 8; cpu++)
-        tree.remove(fmt::format("sys/devices/system/cpu/cpu{}/topology/core_siblings_list", cpu));
+    EXPECT_EQ(planned(read_live(tree)), "leave") << "its siblings know";
+    for (const char* file : {"core_siblings", "core_siblings_list"})
+        for (unsigned cpu = 1; cpu < 8; cpu++)
+            tree.remove(fmt::format("sys/devices/system/cpu/cpu{}/topology/{}", cpu, file));
     EXPECT_THAT(unknown(tree), HasSubstr("the package of CPU 0 is not known"));
 }
 
 TEST(LlcInDoubt, IsCuredByTheKernelsPods) {
     TempTree tree{cpu_tree({.sockets = 2, .cores = 4, .nodes = 0, .arch = "x86_64"})};
-    share(tree, "cache/index3/shared_cpu_map", "0-7");
-    const Topology topology = read(tree);
+    share(tree, "0-7", "cache/index3/shared_cpu_map");
+    const Topology topology = read_live(tree);
     KernelInfo kernel = kernel_612();
     KernelPods pods;
     for (const Scope scope : kernel.scopes)

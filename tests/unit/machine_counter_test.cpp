@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "counters/machine_counter.h"
 #include "counters/counter_table.h"
 
 #include <fmt/format.h>
@@ -80,20 +79,29 @@ TEST(MachineCounter, NamesAreCheckedInForm) {
     EXPECT_EQ(find_counter(std::string("file:/x\0y", 9)), nullptr);
 }
 
-TEST(MachineCounter, MoreIsBetterOnlyOfTraffic) {
-    EXPECT_TRUE(find_counter("diskstats:vda.rkB")->higher_is_better);
-    EXPECT_FALSE(find_counter("psi:cpu.some")->higher_is_better);
-    EXPECT_FALSE(find_counter("file:/diskstats:vda.rkB")->higher_is_better);
-}
-
-TEST(MachineCounter, PressureIsTheTotal) {
+TEST(MachineCounter, IsReadFromItsFile) {
     const TempTree tree = machine();
-    const Paths paths{tree.root()};
-    EXPECT_EQ(read_machine_counter(paths, "psi:cpu.some"), 1234567);
-    EXPECT_EQ(read_machine_counter(paths, "psi:io.some"), 18446744073709551615.0);
-    EXPECT_EQ(read_machine_counter(paths, "psi:io.full"), 42);
-    EXPECT_EQ(read_machine_counter(paths, "psi:memory.some"), 7);
-    EXPECT_EQ(read_machine_counter(paths, "psi:memory.full"), 0);
+    for (const auto& [name, value] :
+         std::vector<std::pair<const char*, double>>{{"psi:cpu.some", 1234567},
+                                                     {"psi:io.some", 18446744073709551615.0},
+                                                     {"psi:io.full", 42},
+                                                     {"psi:memory.some", 7},
+                                                     {"psi:memory.full", 0},
+                                                     {"diskstats:vda.rkB", 500.5},
+                                                     {"diskstats:vda.wkB", 1500},
+                                                     {"diskstats:vda1.rkB", 5},
+                                                     {"diskstats:cciss/c0d0.x.wkB", 2}}) {
+        EXPECT_EQ(read_machine_counter({tree.root()}, name), value) << name;
+        EXPECT_EQ(find_counter(name)->higher_is_better, std::string_view(name).starts_with("diskstats"));
+    }
+    EXPECT_FALSE(find_counter("file:/diskstats:vda.rkB")->higher_is_better);
+    for (const char* gone :
+         {"diskstats:vdb.rkB", "diskstats:vd.rkB", "diskstats:sda.wkB", "diskstats:254.rkB"}) {
+        const auto value = read_machine_counter({tree.root()}, gone);
+        ASSERT_FALSE(value) << gone;
+        EXPECT_THAT(value.error().text, HasSubstr("/proc/diskstats: no device '")) << gone;
+    }
+    EXPECT_FALSE(read_machine_counter({tree.root()}, "latency"));
 }
 
 TEST(MachineCounter, PressureInAnotherFormIsAnErrorThatNamesTheFile) {
@@ -107,21 +115,6 @@ TEST(MachineCounter, PressureInAnotherFormIsAnErrorThatNamesTheFile) {
     }
     const TempTree none;
     EXPECT_EQ(read_machine_counter({none.root()}, "psi:io.some").error().code, ENOENT);
-}
-
-TEST(MachineCounter, DiskstatsAreKilobytesOfTheDiskByThatName) {
-    const TempTree tree = machine();
-    const Paths paths{tree.root()};
-    EXPECT_EQ(read_machine_counter(paths, "diskstats:vda.rkB"), 500.5);
-    EXPECT_EQ(read_machine_counter(paths, "diskstats:vda.wkB"), 1500);
-    EXPECT_EQ(read_machine_counter(paths, "diskstats:vda1.rkB"), 5);
-    EXPECT_EQ(read_machine_counter(paths, "diskstats:cciss/c0d0.x.wkB"), 2);
-    for (const char* gone :
-         {"diskstats:vdb.rkB", "diskstats:vd.rkB", "diskstats:sda.wkB", "diskstats:254.rkB"}) {
-        const auto value = read_machine_counter(paths, gone);
-        ASSERT_FALSE(value) << gone;
-        EXPECT_THAT(value.error().text, HasSubstr("/proc/diskstats: no device '")) << gone;
-    }
 }
 
 TEST(MachineCounter, AMachineMayHaveThousandsOfDisks) {
@@ -171,12 +164,9 @@ TEST(MachineCounter, AFileIsARegularOne) {
     EXPECT_EQ(read_machine_counter({tree.root()}, "file:/run/app/p99/x").error().code, ENOTDIR);
 }
 
-TEST(MachineCounter, AFileMayBeTheKernels) {
+TEST(MachineCounter, AFileMayBeTheKernelsOrALink) {
     EXPECT_GE(read_machine_counter({""}, "file:/proc/sys/kernel/pid_max").value(), 1);
     EXPECT_FALSE(read_machine_counter({""}, "file:/proc/self/status"));
-}
-
-TEST(MachineCounter, AFileMayBeALink) {
     TempTree tree{File("run/real", "8\n")};
     tree.link("run/link", "real");
     tree.link("run/loop", "loop");
@@ -184,29 +174,21 @@ TEST(MachineCounter, AFileMayBeALink) {
     EXPECT_EQ(read_machine_counter({tree.root()}, "file:/run/loop").error().code, ELOOP);
 }
 
-TEST(MachineCounter, ANameInAnotherFormIsNotRead) {
-    EXPECT_FALSE(read_machine_counter({""}, "latency"));
+TEST(MachineCounter, AWindowIsARateOfAtLeastOneUnitAndAFilesNumberStaysUnlessItIsZero) {
+    const struct {
+        const char* name;
+        double before, after, value;
+    } rows[] = {{"psi:cpu.some", 1e6, 3e6, 0.25},
+                {"diskstats:vda.rkB", 100, 900, 100},
+                {"psi:cpu.some", 5, 5, 1e-6 / 8},
+                {"diskstats:vda.rkB", 5, 5.5, 1.0 / 8},
+                {"file:/x", 9, 3, 3},
+                {"file:/x", 9, 1e-9, 1e-9},
+                {"file:/x", 9, 0, kZeroReading},
+                {"file:/x", 0, 0, kZeroReading}};
+    for (const auto& [name, before, after, value] : rows)
+        EXPECT_DOUBLE_EQ(value_of_window(name, before, after, 8).value(), value) << name;
     EXPECT_FALSE(value_of_window("latency", 1, 2, 1));
-}
-
-TEST(MachineCounter, AWindowIsARate) {
-    EXPECT_DOUBLE_EQ(value_of_window("psi:cpu.some", 1e6, 3e6, 8).value(), 0.25);
-    EXPECT_DOUBLE_EQ(value_of_window("diskstats:vda.rkB", 100, 900, 8).value(), 100);
-}
-
-TEST(MachineCounter, AWindowHasAtLeastOneUnit) {
-    EXPECT_DOUBLE_EQ(value_of_window("psi:cpu.some", 5, 5, 8).value(), 1e-6 / 8);
-    EXPECT_DOUBLE_EQ(value_of_window("diskstats:vda.rkB", 5, 5.5, 8).value(), 1.0 / 8);
-}
-
-TEST(MachineCounter, AFilesNumberStaysWhatItIsUnlessItIsZero) {
-    EXPECT_EQ(value_of_window("file:/x", 9, 3, 8), 3);
-    EXPECT_EQ(value_of_window("file:/x", 9, 1e-9, 8), 1e-9);
-    EXPECT_EQ(value_of_window("file:/x", 9, 0, 8), kZeroReading);
-    EXPECT_EQ(value_of_window("file:/x", 0, 0, 8), kZeroReading);
-}
-
-TEST(MachineCounter, AWindowThatCannotBeIsAnError) {
     EXPECT_THAT(value_of_window("psi:cpu.some", 6, 5, 8).error().text,
                 HasSubstr("psi:cpu.some went backwards"));
     EXPECT_FALSE(value_of_window("diskstats:vda.rkB", 6, 5, 8));

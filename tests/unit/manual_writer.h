@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "state/record_writer.h"
+#include "state/state_file.h"
 
 namespace wq::test {
 

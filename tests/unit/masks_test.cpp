@@ -6,7 +6,8 @@
 #include <memory>
 
 #include "fake_log.h"
-#include "fake_mask_files.h"
+#include "fake_workqueue_files.h"
+#include "owned/restore.h"
 #include "targets/mask_keeper.h"
 #include "temp_tree.h"
 
@@ -28,13 +29,13 @@ MaskWish fixed(const CpuSet& cpus) {
 class MasksTest : public testing::Test {
   protected:
     void SetUp() override {
-        files_.files = {{"a", {7, "ff"}}, {"b", {8, "ff"}}, {kDefaultMask, {9, "ff"}}};
+        files_.masks = {{"a", {7, "ff"}}, {"b", {8, "ff"}}, {kDefaultMask, {9, "ff"}}};
         start();
     }
     // Starts a daemon with the record that the previous one left on disk.
     void start() {
         keeper_.reset();
-        store_ = std::make_unique<MaskStore>(tree_.path("masks.json"));
+        store_ = std::make_unique<OwnedStore>(tree_.path("owned.json"));
         ASSERT_TRUE(store_->load());
         keeper_ = std::make_unique<MaskKeeper>(MaskKeeper::Edges{files_, *store_, log_, [&] { return cpus_; },
                                                                  [&](const auto&) { return opted_out_; }});
@@ -45,15 +46,15 @@ class MasksTest : public testing::Test {
     void reconcile(const std::string& observing = "") { keeper_->reconcile(policy_, observing); }
     void reload() { keeper_->start_over(); }
     [[nodiscard]] const Mask& mask(const std::string& name) { return keeper_->masks().at(name); }
-    [[nodiscard]] std::string& text(const std::string& name) { return files_.files.at(name).text; }
+    [[nodiscard]] std::string& text(const std::string& name) { return files_.masks.at(name).text; }
 
     test::TempTree tree_;
-    test::FakeMaskFiles files_;
+    test::FakeWorkqueueFiles files_;
     test::FakeLog log_;
     Policy policy_;
     HostCpus cpus_{CpuSet::range(0, 7), {}};
     std::optional<bool> opted_out_ = false;
-    std::unique_ptr<MaskStore> store_;
+    std::unique_ptr<OwnedStore> store_;
     std::unique_ptr<MaskKeeper> keeper_;
 };
 
@@ -61,8 +62,8 @@ TEST_F(MasksTest, NothingIsWrittenUnlessThePolicyAsks) {
     rule("*", {});
     reconcile();
     EXPECT_THAT(keeper_->masks(), IsEmpty());
-    EXPECT_THAT(files_.writes, IsEmpty());
-    EXPECT_FALSE(tree_.exists("masks.json"));
+    EXPECT_THAT(files_.writes(), IsEmpty());
+    EXPECT_FALSE(tree_.exists("owned.json"));
 }
 
 TEST_F(MasksTest, IsAppliedAndPutBackBitForBit) {
@@ -70,15 +71,15 @@ TEST_F(MasksTest, IsAppliedAndPutBackBitForBit) {
     rule("a", fixed({2, 3}));
     reconcile();
     EXPECT_EQ(text("a"), "c");
-    EXPECT_EQ(log_.lines.back().text, "a: cpumask from CPUs 0-7 to 2-3: cpumask = \"2-3\"");
+    EXPECT_EQ(log_.lines.back().text, "a: cpumask CPUs 0-7 -> CPUs 2-3: cpumask = \"2-3\"");
     EXPECT_EQ(mask("a").state, State::set);
     EXPECT_EQ(keeper_->masks().count("b"), 0U);
     reconcile();
-    EXPECT_THAT(files_.writes, ElementsAre("a=c")) << "once";
-    keeper_->restore_all();
-    EXPECT_THAT(files_.writes, ElementsAre("a=c", "a=00,000000ff"));
+    EXPECT_THAT(files_.writes(), ElementsAre("a c")) << "once";
+    (void)restore_all(files_, *store_, log_);
+    EXPECT_THAT(files_.writes(), ElementsAre("a c", "a 00,000000ff"));
     EXPECT_EQ(log_.lines.back().text, "a: cpumask restored to CPUs 0-7");
-    EXPECT_THAT(store_->entries(), IsEmpty());
+    EXPECT_THAT(store_->all(), IsEmpty());
 }
 
 TEST_F(MasksTest, WhatIsThereAlreadyIsNotWritten) {
@@ -86,26 +87,26 @@ TEST_F(MasksTest, WhatIsThereAlreadyIsNotWritten) {
     rule("a", fixed(CpuSet::range(0, 3)));
     reconcile();
     EXPECT_EQ(mask("a").state, State::as_planned);
-    EXPECT_THAT(files_.writes, IsEmpty());
+    EXPECT_THAT(files_.writes(), IsEmpty());
 }
 
 TEST_F(MasksTest, IsOnDiskBeforeItIsWritten) {
     rule("a", fixed({2}));
-    files_.on_write = [&] { EXPECT_THAT(tree_.read("masks.json"), HasSubstr("\"ff\"")); };
+    files_.before_write = [&] { EXPECT_THAT(tree_.read("owned.json"), HasSubstr("\"ff\"")); };
     reconcile();
     EXPECT_EQ(text("a"), "4");
 }
 
 TEST_F(MasksTest, NothingIsWrittenWhereTheRecordCannotBeSaved) {
-    tree_.write("masks.json", "{");
-    store_ = std::make_unique<MaskStore>(tree_.path("masks.json"));
+    tree_.write("owned.json", "{");
+    store_ = std::make_unique<OwnedStore>(tree_.path("owned.json"));
     ASSERT_FALSE(store_->load());
     keeper_ = std::make_unique<MaskKeeper>(MaskKeeper::Edges{files_, *store_, log_, [&] { return cpus_; },
                                                              [&](const auto&) { return opted_out_; }});
     rule("a", fixed({2}));
     reconcile();
     reconcile();
-    EXPECT_THAT(files_.writes, IsEmpty());
+    EXPECT_THAT(files_.writes(), IsEmpty());
     keeper_->look(policy_, "");
     EXPECT_EQ(mask("a").state, State::waiting);
     EXPECT_THAT(mask("a").reason, HasSubstr("its baseline cannot be saved"));
@@ -117,7 +118,7 @@ TEST_F(MasksTest, OutlivesARestartAndAKill) {
     reconcile();
     start();
     reconcile();
-    EXPECT_THAT(files_.writes, ElementsAre("a=4"));
+    EXPECT_THAT(files_.writes(), ElementsAre("a 4"));
     EXPECT_EQ(mask("a").state, State::set);
     policy_.rules.clear();
     reconcile();
@@ -136,7 +137,7 @@ TEST_F(MasksTest, HousekeepingFollowsIsolation) {
     cpus_.isolated = {};
     reconcile();
     EXPECT_EQ(text("a"), "ff");
-    EXPECT_THAT(store_->entries(), IsEmpty()) << "the baseline is in place";
+    EXPECT_THAT(store_->all(), IsEmpty()) << "the baseline is in place";
     cpus_.isolated = CpuSet::range(0, 7);
     reconcile();
     EXPECT_EQ(text("a"), "ff");
@@ -153,22 +154,22 @@ TEST_F(MasksTest, TheMaskOfAllIsWrittenWithoutIsolatedCpus) {
     cpus_.isolated = {};
     reconcile();
     EXPECT_EQ(text(kDefaultMask), "3f");
-    keeper_->restore_all();
+    (void)restore_all(files_, *store_, log_);
     EXPECT_EQ(text(kDefaultMask), "ff");
 }
 
 TEST_F(MasksTest, WhatTheKernelLeavesOutItselfIsNotWritten) {
     policy_.default_mask = kHousekeeping;
-    files_.files[kDefaultMask].excluded = cpus_.isolated = {2, 3};
+    files_.masks[kDefaultMask].excluded = cpus_.isolated = {2, 3};
     reconcile();
     EXPECT_EQ(mask(kDefaultMask).state, State::as_planned);
-    EXPECT_THAT(files_.writes, IsEmpty());
+    EXPECT_THAT(files_.writes(), IsEmpty());
     policy_.default_mask = fixed(CpuSet::range(0, 5));
-    files_.files[kDefaultMask].excluded = cpus_.isolated = {};
+    files_.masks[kDefaultMask].excluded = cpus_.isolated = {};
     reconcile();
-    files_.files[kDefaultMask].excluded = cpus_.isolated = {2, 3};
+    files_.masks[kDefaultMask].excluded = cpus_.isolated = {2, 3};
     reconcile();
-    EXPECT_THAT(files_.writes, ElementsAre("@default_mask=3f")) << "nor is it an external writer's";
+    EXPECT_THAT(files_.writes(), ElementsAre("@default_mask 3f")) << "nor is it an external writer's";
     EXPECT_EQ(mask(kDefaultMask).state, State::set);
 }
 
@@ -179,11 +180,12 @@ TEST_F(MasksTest, AnExternalWritersMaskStaysUntilItIsPutBackAndReloaded) {
     reconcile();
     reconcile();
     EXPECT_EQ(mask("a").state, State::external);
-    EXPECT_EQ(
-        mask("a").reason,
-        "has CPUs 0-1, which an external writer wrote; it is left alone until CPUs 0-7 (the baseline) are "
-        "back and the policy is reloaded");
+    EXPECT_EQ(mask("a").reason, "an external writer wrote CPUs 0-1");
     ASSERT_EQ(log_.count(Event::mask_external), 1U) << "said once";
+    EXPECT_EQ(
+        log_.lines.back().text,
+        "a: cpumask holds CPUs 0-1, which an external writer wrote; it is left alone until CPUs 0-7 (the "
+        "baseline) is back and the policy is reloaded");
     EXPECT_THAT(log_.lines.back().fields, Contains(Pair("WQ_NAME", "a")));
     start();
     reconcile();
@@ -193,9 +195,9 @@ TEST_F(MasksTest, AnExternalWritersMaskStaysUntilItIsPutBackAndReloaded) {
     reconcile();
     EXPECT_EQ(text("a"), "4");
     text("a") = "3";
-    keeper_->restore_all();
+    (void)restore_all(files_, *store_, log_);
     EXPECT_EQ(text("a"), "3");
-    EXPECT_THAT(files_.writes, ElementsAre("a=4", "a=4"));
+    EXPECT_THAT(files_.writes(), ElementsAre("a 4", "a 4"));
 }
 
 TEST_F(MasksTest, AnExternalWriterIsNoticedWhereNothingWasWritten) {
@@ -204,7 +206,7 @@ TEST_F(MasksTest, AnExternalWriterIsNoticedWhereNothingWasWritten) {
     text("a") = "3";
     reconcile();
     EXPECT_EQ(mask("a").state, State::external);
-    EXPECT_THAT(files_.writes, IsEmpty());
+    EXPECT_THAT(files_.writes(), IsEmpty());
 }
 
 TEST_F(MasksTest, AListThatCannotBeReadTakesNothingBack) {
@@ -219,12 +221,12 @@ TEST_F(MasksTest, AListThatCannotBeReadTakesNothingBack) {
 TEST_F(MasksTest, AReusedNameIsAnotherWorkqueue) {
     rule("a", fixed({2}));
     reconcile();
-    files_.files["a"] = {17, "f0"};
+    files_.masks["a"] = {17, "f0"};
     reconcile();
     EXPECT_EQ(text("a"), "4");
-    keeper_->restore_all();
+    (void)restore_all(files_, *store_, log_);
     EXPECT_EQ(text("a"), "f0");
-    files_.files.erase("a");
+    files_.masks.erase("a");
     reconcile();
     EXPECT_THAT(keeper_->masks(), IsEmpty());
 }
@@ -236,26 +238,25 @@ TEST_F(MasksTest, ObservingPutsBackAndKeepingDoesNot) {
     EXPECT_EQ(text("a"), "ff");
     EXPECT_EQ(mask("a").reason, "mode is observe");
     reconcile();
-    keeper_->keep_all();
     EXPECT_EQ(text("a"), "4");
     start();
     keeper_->look(policy_, "no daemon runs");
     EXPECT_EQ(mask("a").state, State::set);
     EXPECT_EQ(mask("a").reason, "left in force");
-    keeper_->restore_all();
+    (void)restore_all(files_, *store_, log_);
     EXPECT_EQ(text("a"), "ff");
 }
 
 TEST_F(MasksTest, WhatHasNoMaskIsNamedOnlyWhereARuleNamesIt) {
-    files_.files["a"].untouchable = "ordered";
+    files_.masks["a"].untouchable = "ordered";
     rule("a", fixed({2}));
     rule("*", fixed({3}));
-    files_.files["c"] = {18, "ff", "ordered"};
+    files_.masks["c"] = {18, "ff", "ordered"};
     reconcile();
     EXPECT_EQ(mask("a").state, State::leave);
     EXPECT_EQ(mask("a").reason, "ordered");
     EXPECT_EQ(keeper_->masks().count("c"), 0U);
-    EXPECT_THAT(files_.writes, ElementsAre("b=8"));
+    EXPECT_THAT(files_.writes(), ElementsAre("b 8"));
 }
 
 TEST_F(MasksTest, UdevSetsAWorkqueueAside) {
@@ -266,7 +267,7 @@ TEST_F(MasksTest, UdevSetsAWorkqueueAside) {
     opted_out_ = true;
     reconcile();
     EXPECT_EQ(mask("a").state, State::leave);
-    EXPECT_THAT(files_.writes, IsEmpty());
+    EXPECT_THAT(files_.writes(), IsEmpty());
 }
 
 TEST_F(MasksTest, ARefusedMaskIsNotTriedAgainBeforeAReload) {
@@ -275,7 +276,7 @@ TEST_F(MasksTest, ARefusedMaskIsNotTriedAgainBeforeAReload) {
     reconcile();
     EXPECT_EQ(mask("a").state, State::quarantined);
     reconcile();
-    EXPECT_EQ(files_.writes.size(), 1U);
+    EXPECT_EQ(files_.writes().size(), 1U);
     EXPECT_EQ(log_.count(Event::quarantined), 1U);
     reload();
     files_.write_errors = {EBUSY};
@@ -291,7 +292,7 @@ TEST_F(MasksTest, AMaskThatCouldNotBePutBackIsShownAndTriedAgainWhenItIsWantedNo
     reconcile();
     files_.write_errors = {EBUSY, EBUSY, EBUSY};
     for (int i = 0; i < 5; i++) reconcile("switched off");
-    EXPECT_EQ(files_.writes.size(), 4U) << "three tries";
+    EXPECT_EQ(files_.writes().size(), 4U) << "three tries";
     keeper_->look(policy_, "switched off");
     EXPECT_EQ(mask("a").state, State::quarantined);
     EXPECT_THAT(mask("a").reason, HasSubstr("not put back to CPUs 0-7"));
@@ -306,7 +307,7 @@ TEST_F(MasksTest, NothingIsWrittenWhereTheCpusAreNotKnown) {
     policy_.default_mask = fixed({0, 1, 2});
     cpus_ = {};
     reconcile();
-    EXPECT_THAT(files_.writes, IsEmpty());
+    EXPECT_THAT(files_.writes(), IsEmpty());
     EXPECT_EQ(mask(kDefaultMask).state, State::waiting);
 }
 
@@ -319,7 +320,7 @@ TEST_F(MasksTest, ARefusedMaskStaysRefusedWhereTheListCannotBeRead) {
     files_.names_error = 0;
     reconcile();
     EXPECT_EQ(mask("a").state, State::quarantined);
-    EXPECT_EQ(files_.writes.size(), 1U);
+    EXPECT_EQ(files_.writes().size(), 1U);
 }
 
 TEST_F(MasksTest, NoRetryIsWantedWhereNothingIsLeftToWrite) {

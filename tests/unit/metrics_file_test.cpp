@@ -65,13 +65,35 @@ class MetricsFileTest : public testing::Test {
 };
 
 TEST_F(MetricsFileTest, NothingIsWantedBeforeAPolicySaysSo) {
-    MetricsFile file = daemon();
-    EXPECT_FALSE(file.is_wanted());
-    file.use("");
-    EXPECT_FALSE(file.is_wanted());
-    file.remove();
-    EXPECT_FALSE(tree_.exists(kRecord));
+    for (const char* record : {"nonsense\n", ""}) {
+        tree_.write(kRecord, record);
+        MetricsFile file = daemon();
+        EXPECT_FALSE(file.is_wanted());
+        file.use("");
+        EXPECT_FALSE(file.is_wanted());
+        file.remove();
+    }
     EXPECT_THAT(log_.lines, IsEmpty());
+}
+
+// With the daemon, after a daemon that was killed, where the policy names no other.
+TEST_F(MetricsFileTest, Goes) {
+    for (const char* how : {"end", "kill", "policy"}) {
+        SCOPED_TRACE(how);
+        MetricsFile file = daemon();
+        file.use("/srv/metrics/other.prom");
+        file.show("a 1\n");
+        EXPECT_EQ(tree_.read("srv/metrics/other.prom"), "a 1\n");
+        file.use(kFile);
+        EXPECT_FALSE(tree_.exists("srv/metrics/other.prom"));
+        file.show("a 1\n");
+        EXPECT_EQ(tree_.read(kFile), "a 1\n");
+        if (*how == 'e') file.remove();
+        if (*how == 'k') daemon().remove();
+        if (*how == 'p') file.use("");
+        EXPECT_FALSE(tree_.exists(kFile));
+        EXPECT_FALSE(tree_.exists(kRecord));
+    }
 }
 
 TEST_F(MetricsFileTest, IsWrittenOnlyWhereItChanged) {
@@ -87,39 +109,6 @@ TEST_F(MetricsFileTest, IsWrittenOnlyWhereItChanged) {
     file.show("a 2\n");
     EXPECT_EQ(tree_.read(kFile), "a 2\n");
     EXPECT_THAT(log_.lines, IsEmpty());
-}
-
-TEST_F(MetricsFileTest, GoesWithTheDaemon) {
-    MetricsFile file = daemon();
-    file.use(kFile);
-    file.show("a 1\n");
-    file.remove();
-    EXPECT_FALSE(tree_.exists(kFile));
-    EXPECT_FALSE(tree_.exists(kRecord));
-}
-
-TEST_F(MetricsFileTest, GoesAfterADaemonThatWasKilled) {
-    {
-        MetricsFile file = daemon();
-        file.use(kFile);
-        file.show("a 1\n");
-    }
-    daemon().remove();
-    EXPECT_FALSE(tree_.exists(kFile));
-    EXPECT_FALSE(tree_.exists(kRecord));
-}
-
-TEST_F(MetricsFileTest, GoesWhereThePolicyNamesAnotherOrNone) {
-    MetricsFile file = daemon();
-    file.use(kFile);
-    file.show("a 1\n");
-    file.use("/srv/metrics/other.prom");
-    EXPECT_FALSE(tree_.exists(kFile));
-    file.show("a 1\n");
-    EXPECT_EQ(tree_.read("/srv/metrics/other.prom"), "a 1\n");
-    file.use("");
-    EXPECT_FALSE(tree_.exists("/srv/metrics/other.prom"));
-    EXPECT_FALSE(tree_.exists(kRecord));
 }
 
 TEST_F(MetricsFileTest, AfterARestartTheNextOneGoesOnWithIt) {
@@ -190,19 +179,6 @@ TEST_F(MetricsFileTest, ASlowDiskIsNotWaitedFor) {
     EXPECT_FALSE(tree_.exists(kRecord));
 }
 
-// The text was shown before, but the file holds a newer text by now.
-TEST_F(MetricsFileTest, WhatWasShownBeforeIsShownAgain) {
-    HeardLater late;
-    MetricsFile file(Paths{tree_.root()}, log_, late);
-    file.use(kFile);
-    file.show("a 1\n");
-    late.hear();
-    file.show("a 2\n");
-    file.show("a 1\n");
-    late.hear();
-    EXPECT_EQ(tree_.read(kFile), "a 1\n");
-}
-
 TEST_F(MetricsFileTest, HoweverLongTheDiskTakesOneWriteIsOut) {
     HeardLater late;
     MetricsFile file(Paths{tree_.root()}, log_, late);
@@ -255,13 +231,6 @@ TEST_F(MetricsFileTest, WhereItMayNotWriteItSaysWhatHelps) {
     });
     tree_.mode("srv/metrics", 0755);
     EXPECT_THAT(said, HasSubstr("SupplementaryGroups="));
-}
-
-TEST_F(MetricsFileTest, ARecordThatIsNoneIsPassedOver) {
-    tree_.write(kRecord, "nonsense\n");
-    EXPECT_FALSE(daemon().is_wanted());
-    tree_.write(kRecord, "");
-    EXPECT_FALSE(daemon().is_wanted());
 }
 
 }  // namespace

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "noise.h"
 
-#include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <utility>
 
 namespace wq {
 
@@ -53,39 +51,6 @@ Noise shifting(double deviation, double by, double probability) {
 
 Noise student2(double scale) {
     return [=](Random& random) { return scale * random.normal() / std::sqrt(-std::log(random.uniform())); };
-}
-
-double Tally::median_pairs() const {
-    auto sorted = pairs;
-    std::sort(sorted.begin(), sorted.end());
-    return sorted.empty() ? 0 : (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2.0;
-}
-
-// By the rule of `ab`.
-static Decision simulate_one(const JudgeSettings& settings, const Load& load, Random& random) {
-    const Noise noise = load.noise();
-    Comparison comparison(std::vector<ComparedCounter>{{"latency", false, settings.tolerance, false}});
-    for (;;) {
-        const bool candidate_first = load.order == Order::coin && random.coin();
-        double reference = std::exp(noise(random));
-        double candidate = std::exp(noise(random));
-        if (candidate_first) std::swap(reference, candidate);
-        comparison.add({PairValues{reference, candidate * load.factor}});
-        const Decision at = comparison.decide({settings.alpha, 1, true});
-        if (at.judgement != Judgement::undecided || at.pairs >= settings.max_pairs) return at;
-    }
-}
-
-Tally simulate(const JudgeSettings& settings, const Load& load, unsigned trials, std::uint64_t seed) {
-    Random random(seed);
-    Tally out;
-    for (; out.trials < trials; out.trials++) {
-        const Decision at = simulate_one(settings, load, random);
-        if (at.judgement == Judgement::undecided) continue;
-        (at.judgement == Judgement::regressed ? out.regressed : out.improved)++;
-        out.pairs.push_back(static_cast<unsigned>(at.pairs));
-    }
-    return out;
 }
 
 }  // namespace wq

@@ -3,10 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <vector>
-
-#include "evidence/comparison.h"
-#include "policy/policy.h"
 
 namespace wq {
 
@@ -33,27 +29,5 @@ Noise autoregressive(double deviation, double memory);  // AR(1); DEVIATION is i
 Noise drifting(double deviation, double per_window);
 Noise shifting(double deviation, double by, double probability);  // the level changes by BY, up or down
 Noise student2(double scale);                                     // t with 2 degrees of freedom
-
-enum class Order { coin, baseline_first };
-
-// A load with noise. The candidate multiplies its cost by `factor`.
-struct Load {
-    NewNoise noise;
-    double factor = 1;
-    Order order = Order::coin;
-};
-
-// The verdicts of many trials.
-struct Tally {
-    unsigned trials = 0;
-    unsigned regressed = 0;
-    unsigned improved = 0;
-    std::vector<unsigned> pairs;  // of each trial with a verdict
-    [[nodiscard]] double regressed_share() const { return static_cast<double>(regressed) / trials; }
-    [[nodiscard]] double improved_share() const { return static_cast<double>(improved) / trials; }
-    [[nodiscard]] double median_pairs() const;
-};
-
-Tally simulate(const JudgeSettings& settings, const Load& load, unsigned trials, std::uint64_t seed);
 
 }  // namespace wq

@@ -140,7 +140,7 @@ struct Daemon {
     }
     Paths paths;
     WorkqueueFs files{paths};
-    BaselineStore store{paths.baseline()};
+    OwnedStore store{paths.owned()};
     test::FakeLog log;
     VerdictStore verdicts{paths.verdicts()};
     Engine engine;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Random walks of a daemon among external writers, with kills at any call on a file. What must hold: a value
 // of an external writer is never overwritten, a value of ours is never taken for the kernel's, and the state
-// on disk agrees with the state in memory (ownership_world.h).
+// on disk agrees with the state in memory (ownership_world.h). For scopes, strictness and masks.
 //
 // WQ_TUNED_WALKS=N walks N seeds instead of 60; WQ_TUNED_SEED=S walks only S, and prints each step.
 #include <fmt/format.h>
@@ -59,6 +59,7 @@ class Walk {
     Policy random_policy();
     std::optional<bool> random_strict();
     ScopeWish random_wish();
+    MaskWish random_mask();
     const std::string& random_name() {
         return OwnershipWorld::kNames[world_.below(OwnershipWorld::kNames.size())];
     }
@@ -74,6 +75,12 @@ class Walk {
 std::string Walk::random_word() {
     constexpr const char* kWords[] = {"cpu", "smt", "cache", "numa", "system", "default"};
     return kWords[world_.below(std::size(kWords))];
+}
+
+MaskWish Walk::random_mask() {
+    if (world_.chance(50)) return {};
+    if (world_.chance(40)) return {MaskWish::Kind::housekeeping, {}};
+    return {MaskWish::Kind::fixed, CpuSet::range(0, world_.chance(50) ? 5 : 11)};
 }
 
 ScopeWish Walk::random_wish() {
@@ -96,6 +103,7 @@ Policy Walk::random_policy() {
     out.default_scope.wish = random_wish();
     out.keep_on_exit = world_.chance(50);
     if (world_.chance(15)) out.rules[0].wish = {};
+    for (WorkqueueRule& rule : out.rules) rule.mask = random_mask();
     return out;
 }
 
@@ -103,10 +111,7 @@ Policy Walk::random_policy() {
 void Walk::run(const std::string& what, const std::function<void()>& step, bool looks) {
     way_.push_back(what);
     if (world_.run(step, true)) {
-        if (looks) {
-            world_.engine()->look();
-            world_.engine()->record();
-        }
+        if (looks) world_.look();
         return world_.check(looks);
     }
     way_.back() += " (killed)";
@@ -128,7 +133,7 @@ void Walk::start() {
     way_.emplace_back("start");
     observing_ = false;
     world_.start();
-    if (!world_.run([&] { world_.engine()->reconcile(); }, true)) {
+    if (!world_.run([&] { world_.reconcile(); }, true)) {
         way_.back() += " (killed)";
         return died();
     }
@@ -171,8 +176,9 @@ void Walk::somebody_else() {
         way_.push_back(fmt::format("others write strict {} to {}", strict ? 1 : 0, name));
         world_.others_write_strict(name, strict);
     } else if (kind < 9) {
-        way_.push_back("others write the mask of " + name);
-        world_.others_write_mask(name, world_.chance(50) ? "ffffff" : "000fff");
+        const std::string mask = world_.chance(50) ? "ffffff" : world_.chance(50) ? "000fff" : "00000f";
+        way_.push_back(fmt::format("others write {} to the mask of {}", mask, name));
+        world_.others_write_mask(name, mask);
     } else {
         way_.push_back(name + " is opened anew");
         world_.recreate(name);
@@ -233,7 +239,7 @@ void Walk::step_running() {
     const auto dice = world_.below(100);
     if (dice < 25)
         return run(
-            "tick", [&] { engine.reconcile(); }, true);
+            "tick", [&] { world_.reconcile(); }, true);
     if (dice < 45) return somebody_else();
     if (dice < 60) return order();
     if (dice < 75) return trial();
@@ -243,15 +249,21 @@ void Walk::step_running() {
             "reload",
             [&] {
                 world_.reload(policy);
-                engine.reconcile();
+                world_.reconcile();
             },
             true);
     }
-    if (dice < 90) {
+    if (dice < 88) {
+        const CpuSet isolated = world_.chance(50) ? CpuSet{} : CpuSet{2, 3};
+        world_.isolate(isolated);
+        return run(
+            "isolated: " + isolated.list(), [&] { world_.reconcile(); }, true);
+    }
+    if (dice < 92) {
         observing_ = !observing_;
         engine.observe(observing_ ? "switched off" : "");
         return run(
-            observing_ ? "switched off" : "switched on", [&] { engine.reconcile(); }, true);
+            observing_ ? "switched off" : "switched on", [&] { world_.reconcile(); }, true);
     }
     stop();
 }

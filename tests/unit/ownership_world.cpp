@@ -14,14 +14,7 @@ namespace wq::test {
 namespace {
 
 constexpr const char* kWords[] = {"cpu", "smt", "cache", "numa", "system", "default"};
-
-std::string digit(bool strict) {
-    return strict ? "1" : "0";
-}
-
-std::string digit(std::optional<bool> strict) {
-    return strict ? digit(*strict) : "";
-}
+constexpr const char* kMasks[] = {"ffffff", "000fff", "00000f"};
 
 std::string first_word(const std::string& text) {
     return text.substr(0, text.find_first_of(" \n"));
@@ -31,13 +24,21 @@ std::string path_of(const std::string& name) {
     return name == kDefaultTarget ? kDefaultPath : wq_path(name);
 }
 
-// Returns whether ENTRY says that VALUE in the file may be ours.
-bool claims(const BaselineEntry& entry, const std::string& value, bool strict) {
-    return strict ? digit(entry.may_strict) == value : entry.may_be_ours(value);
+bool has(const std::string& name, Knob file) {
+    return file == Knob::scope || name != kDefaultTarget;
 }
 
-std::string baseline_of(const BaselineEntry& entry, bool strict) {
-    return strict ? digit(entry.strict) : entry.scope;
+// TEXT, in one form for each set of CPUs.
+std::string value_of(Knob file, const std::string& text) {
+    return file == Knob::mask ? CpuSet::parse_mask(text).value().mask() : text;
+}
+
+std::string baseline_of(const std::optional<Attribute>& entry) {
+    return entry ? value_of(entry->file, entry->baseline) : "";
+}
+
+bool claims(const std::optional<Attribute>& entry, const std::string& value) {
+    return entry && entry->is_claimed(value);
 }
 
 }  // namespace
@@ -60,19 +61,28 @@ class OwnershipWorld::Kernel : public FakeKernel {
     [[nodiscard]] Status write_scope(const std::string& name, ino_t inode, const std::string& word) override {
         if (const int error = before(name); error != 0) return fail_errno(name, error);
         auto done = FakeKernel::write_scope(name, inode, word);
-        if (done) {
-            const std::string stored = prefixes && word == "cache_shard" ? "cache" : word;
-            world_.wrote(name, world_.model_.at(name).word, stored, false);
-            world_.read_back_ = true;
-        }
+        if (done) world_.wrote(name, Knob::scope, prefixes && word == "cache_shard" ? "cache" : word);
         world_.io(Io::write, name);
+        world_.read_back_ = done.has_value();
         return done;
     }
     [[nodiscard]] Status write_strict(const std::string& name, ino_t inode, bool strict) override {
         if (const int error = before(name); error != 0) return fail_errno(name, error);
         auto done = FakeKernel::write_strict(name, inode, strict);
-        if (done) world_.wrote(name, world_.model_.at(name).strict, digit(strict), true);
+        if (done) world_.wrote(name, Knob::strict, text_of_strict(strict));
         world_.io(Io::write, name);
+        return done;
+    }
+    [[nodiscard]] Result<MaskFile> read_mask(const std::string& name) const override {
+        world_.io(Io::read, name);
+        return FakeKernel::read_mask(name);
+    }
+    [[nodiscard]] Status write_mask(const std::string& name, ino_t inode, const std::string& text) override {
+        if (const int error = before(name); error != 0) return fail_errno(name, error);
+        auto done = FakeKernel::write_mask(name, inode, text);
+        if (done) world_.wrote(name, Knob::mask, text);
+        world_.io(Io::write, name);
+        world_.read_back_ = done.has_value();
         return done;
     }
 
@@ -96,7 +106,9 @@ OwnershipWorld::OwnershipWorld(std::uint64_t seed)
       verdicts_(tree_.path("var/lib/wq-tuned/verdicts.log")) {
     for (const std::string& name : kNames) {
         model_[name].word.value = first_word(tree_.read(path_of(name)));
-        if (name != kDefaultTarget) model_[name].strict.value = "0";
+        if (name == kDefaultTarget) continue;
+        model_[name].strict.value = "0";
+        model_[name].mask.value = "ffffff";
     }
 }
 
@@ -112,10 +124,10 @@ void OwnershipWorld::fault(const std::string& text) {
 }
 
 // Leaves out the entry of a workqueue that is gone: it does not belong to its successor of the same name.
-std::map<std::string, BaselineEntry> OwnershipWorld::on_disk() const {
-    BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
+OwnedEntries OwnershipWorld::on_disk(Knob file) const {
+    OwnedStore store(tree_.path("run/wq-tuned/owned.json"));
     (void)store.load();
-    auto out = store.entries();
+    auto out = store.entries(file);
     std::erase_if(out, [&](const auto& item) {
         const std::string path = tree_.path(path_of(item.first));
         struct stat st {};
@@ -124,6 +136,13 @@ std::map<std::string, BaselineEntry> OwnershipWorld::on_disk() const {
                st.st_ino != item.second.inode;
     });
     return out;
+}
+
+std::optional<Attribute> OwnershipWorld::on_disk(const std::string& name, Knob file) const {
+    const auto entries = on_disk(file);
+    const auto entry = entries.find(name);
+    if (entry == entries.end()) return {};
+    return file == Knob::strict ? entry->second.strict : entry->second.main;
 }
 
 // ---- the edge
@@ -140,20 +159,23 @@ void OwnershipWorld::io(Io kind, const std::string& name) {
 void OwnershipWorld::meddle(const std::string& name) {
     if (read_back_) return;  // the value may be what the kernel stored for our word
     meddle_at_ = 0;
-    if (name != kDefaultTarget && chance(30))
+    if (name != kDefaultTarget && chance(25))
         others_write_strict(name, model_.at(name).strict.value == "0");
+    else if (name != kDefaultTarget && chance(25))
+        others_write_mask(name, kMasks[below(std::size(kMasks))]);
     else
         others_write(name, kWords[below(std::size(kWords))]);
 }
 
 // Checks a write of our side against the entry on disk at that moment.
-void OwnershipWorld::wrote(const std::string& name, ModelFile& file, const std::string& value, bool strict) {
-    const auto entries = on_disk();
-    const auto entry = entries.find(name);
+void OwnershipWorld::wrote(const std::string& name, Knob which, const std::string& text) {
+    ModelFile& file = model_.at(name).of(which);
+    const std::string value = value_of(which, text);
+    const auto entry = on_disk(name, which);
     const std::string what =
-        fmt::format("{}{}: '{}' over '{}'", name, strict ? " strict" : "", value, file.value);
-    if (entry == entries.end()) return fault(what + ", with no entry on disk");
-    const std::string baseline = baseline_of(entry->second, strict);
+        fmt::format("{} {}: '{}' over '{}'", name, static_cast<int>(which), value, file.value);
+    if (!entry) return fault(what + ", with no entry on disk");
+    const std::string baseline = baseline_of(entry);
     // An external writer that wrote the same word since our last look lost nothing, and cannot be told from
     // us, as the manual says.
     if (file.writer == Writer::other && value != file.value)
@@ -163,7 +185,7 @@ void OwnershipWorld::wrote(const std::string& name, ModelFile& file, const std::
     if (file.writer == Writer::ours && file.before != baseline)
         return fault(
             fmt::format("{}: the baseline on disk is '{}', it was '{}'", what, baseline, file.before));
-    if (value != baseline && !claims(entry->second, value, strict))
+    if (value != baseline && !claims(entry, value))
         return fault(what + ", which the entry on disk does not have");
     if (file.writer == Writer::kernel) file.before = file.value;
     if (file.writer == Writer::unsure || file.writer == Writer::other) file.before = baseline;
@@ -173,40 +195,43 @@ void OwnershipWorld::wrote(const std::string& name, ModelFile& file, const std::
 
 // ---- other writers
 
-void OwnershipWorld::changed(const std::string& name, ModelFile& file, const std::string& value,
-                             bool strict) {
+void OwnershipWorld::changed(const std::string& name, Knob which, const std::string& text) {
+    ModelTarget& target = model_.at(name);
+    ModelFile& file = target.of(which);
+    const std::string value = value_of(which, text);
     if (value == file.value) return;  // the write cannot be seen
-    const auto entries = on_disk();
-    const auto entry = entries.find(name);
-    model_.at(name).touched = true;
+    const auto entry = on_disk(name, which);
+    (which == Knob::mask ? target.mask_touched : target.touched) = true;
     file.value = value;
-    if (entry == entries.end()) return;  // not ours: it becomes the next baseline
+    if (!entry) return;  // not ours: it becomes the next baseline
+    const std::string baseline = baseline_of(entry);
     // A value that we announced, and may or may not have written yet, cannot be told from ours.
-    const bool unsure = in_operation_ || (!engine_ && entry->second.may_be_ours(entry->second.scope));
-    if (value == baseline_of(entry->second, strict) && (file.writer != Writer::ours || unsure))
+    const bool unsure = in_operation_ || (!engine_ && claims(entry, baseline));
+    if (value == baseline && (file.writer != Writer::ours || unsure))
         file.writer = Writer::kernel;
-    else if (unsure && claims(entry->second, value, strict))
+    else if (unsure && claims(entry, value))
         file.writer = Writer::unsure;
-    else if (value == file.left && claims(entry->second, value, strict))
+    else if (value == file.left && claims(entry, value))
         file.writer = Writer::ours;  // as we left it
     else
         file.writer = Writer::other;
-    if (file.writer == Writer::ours) file.before = baseline_of(entry->second, strict);
+    if (file.writer == Writer::ours) file.before = baseline;
 }
 
 void OwnershipWorld::others_write(const std::string& name, const std::string& word) {
     if (name == kDefaultTarget && word == "default") return;  // EINVAL
     tree_.write(path_of(name), word == "default" ? "default (cache)\n" : word + "\n");
-    changed(name, model_.at(name).word, word, false);
+    changed(name, Knob::scope, word);
 }
 
 void OwnershipWorld::others_write_strict(const std::string& name, bool strict) {
-    tree_.write(wq_path(name, "affinity_strict"), digit(strict) + "\n");
-    changed(name, model_.at(name).strict, digit(strict), true);
+    tree_.write(wq_path(name, "affinity_strict"), text_of_strict(strict) + "\n");
+    changed(name, Knob::strict, text_of_strict(strict));
 }
 
 void OwnershipWorld::others_write_mask(const std::string& name, const std::string& mask) {
     tree_.write(wq_path(name, "cpumask"), mask + "\n");
+    changed(name, Knob::mask, mask);
 }
 
 void OwnershipWorld::recreate(const std::string& name) {
@@ -214,7 +239,7 @@ void OwnershipWorld::recreate(const std::string& name) {
     const std::string path = tree_.path("sys/devices/virtual/workqueue/" + name);
     (void)::rename(path.c_str(), tree_.path(fmt::format("old-{}", renamed_++)).c_str());
     (void)::rename((path + "-new").c_str(), path.c_str());
-    model_[name] = {{"default", "", "", Writer::kernel}, {"0", "", "", Writer::kernel}, false};
+    model_[name] = {{"default"}, {"0"}, {"ffffff"}};
 }
 
 // ---- our side
@@ -222,33 +247,49 @@ void OwnershipWorld::recreate(const std::string& name) {
 void OwnershipWorld::start() {
     files_ = std::make_unique<Kernel>(tree_, *this);
     files_->prefixes = prefixes_;
-    store_ = std::make_unique<BaselineStore>(tree_.path("run/wq-tuned/baseline.json"));
+    store_ = std::make_unique<OwnedStore>(tree_.path("run/wq-tuned/owned.json"));
     if (!store_->load()) fault("the baseline is broken");
-    const auto& entries = store_->entries();
-    for (auto& [name, target] : model_)
-        if (!entries.contains(name)) target.touched = false;
+    for (auto& [name, target] : model_) {
+        if (store_->find(name) == nullptr) target.touched = false;
+        if (store_->find(name, Knob::mask) == nullptr) target.mask_touched = false;
+    }
     engine_ = std::make_unique<Engine>(
         Engine::Edges{*files_, *store_, log_, [this]() -> Result<Topology> { return topology_; },
                       [](const std::string&) { return false; }, verdicts_,
                       [] { return std::int64_t{1'700'000'000}; }},
         kernel_);
+    masks_ = std::make_unique<MaskKeeper>(MaskKeeper::Edges{*files_, *store_, log_, [this] { return cpus_; },
+                                                            [](const std::string&) { return false; }});
     engine_->set_policy(policy_);
     refused_ = false;
 }
 
 void OwnershipWorld::lose() {
     engine_.reset();
+    masks_.reset();
+}
+
+void OwnershipWorld::reconcile() {
+    masks_->reconcile(engine_->policy(), engine_->observing());
+    engine_->reconcile();
+}
+
+void OwnershipWorld::look() {
+    engine_->look();
+    masks_->look(engine_->policy(), engine_->observing());
+    engine_->record();
 }
 
 // At a reload, a baseline that an external writer restored counts as the kernel's value again.
 void OwnershipWorld::reload(Policy policy) {
     policy_ = std::move(policy);
     if (!engine_) return;
-    for (const auto& [name, entry] : on_disk()) {
-        ModelTarget& target = model_.at(name);
-        if (target.word.value == entry.scope) target.word.writer = Writer::kernel;
-        if (target.strict.value == digit(entry.strict)) target.strict.writer = Writer::kernel;
-    }
+    for (auto& [name, target] : model_)
+        for (const Knob which : kFiles)
+            if (const auto entry = on_disk(name, which);
+                entry && target.of(which).value == baseline_of(entry))
+                target.of(which).writer = Writer::kernel;
+    masks_->start_over();
     engine_->set_policy(policy_);
     refused_ = false;
 }
@@ -256,9 +297,9 @@ void OwnershipWorld::reload(Policy policy) {
 void OwnershipWorld::restore(bool only_trials) {
     Kernel files(tree_, *this);
     files.prefixes = prefixes_;
-    BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
+    OwnedStore store(tree_.path("run/wq-tuned/owned.json"));
     if (!store.load()) return fault("the baseline is broken");
-    (void)restore_entries(files, store, log_, only_trials);
+    (void)restore_all(files, store, log_, only_trials);
 }
 
 bool OwnershipWorld::run(const std::function<void()>& step, bool may_be_killed) {
@@ -273,7 +314,7 @@ bool OwnershipWorld::run(const std::function<void()>& step, bool may_be_killed) 
         step();
     } catch (const Killed&) {
         died = true;
-        engine_.reset();
+        lose();
         forgive_baselines();
     }
     in_operation_ = false;
@@ -285,52 +326,44 @@ bool OwnershipWorld::run(const std::function<void()>& step, bool may_be_killed) 
 // If a process is killed after it announced the baseline, nothing on disk tells whether it restored the
 // baseline itself or an external writer did.
 void OwnershipWorld::forgive_baselines() {
-    for (const auto& [name, entry] : on_disk()) {
-        if (!entry.may_be_ours(entry.scope)) continue;
-        ModelTarget& target = model_.at(name);
-        for (const bool strict : {false, true}) {
-            ModelFile& file = strict ? target.strict : target.word;
-            if (file.writer == Writer::other && file.value == baseline_of(entry, strict))
+    for (auto& [name, target] : model_)
+        for (const Knob which : kFiles) {
+            ModelFile& file = target.of(which);
+            const auto entry = on_disk(name, which);
+            if (claims(entry, baseline_of(entry)) && file.writer == Writer::other &&
+                file.value == baseline_of(entry))
                 file.writer = Writer::kernel;
         }
-    }
 }
 
 // ---- checks
 
-void OwnershipWorld::check_entry(const std::string& name, const BaselineEntry* entry, bool looked) {
-    ModelTarget& target = model_.at(name);
-    for (const bool strict : {false, true}) {
-        ModelFile& file = strict ? target.strict : target.word;
-        const std::string what = fmt::format("{}{} holds '{}'", name, strict ? " strict" : "", file.value);
-        if (entry == nullptr && file.writer == Writer::ours) return fault(what + ", ours, and has no entry");
-        if (entry == nullptr) {
-            file.writer = Writer::kernel;
-            continue;
-        }
-        const bool claimed = claims(*entry, file.value, strict);
-        if (file.writer == Writer::unsure && looked) {  // before a look, the disk may lack what was found
-            file.writer = claimed ? Writer::ours : Writer::other;
-            file.before = baseline_of(*entry, strict);
-        }
-        if (file.writer == Writer::ours && !claimed)
-            return fault(
-                fmt::format("{}, which its entry does not have: {}", what, fmt::join(entry->may_hold, " ")));
-        if (file.writer == Writer::ours && baseline_of(*entry, strict) != file.before)
-            return fault(fmt::format("{}: its baseline is '{}', not '{}'", what, baseline_of(*entry, strict),
-                                     file.before));
-        if (looked && file.writer == Writer::other && claimed)
-            return fault(what + ", an external write that its entry records as ours");
+void OwnershipWorld::check_file(const std::string& name, Knob which, bool looked) {
+    ModelFile& file = model_.at(name).of(which);
+    const auto entry = on_disk(name, which);
+    const std::string what = fmt::format("{} {} holds '{}'", name, static_cast<int>(which), file.value);
+    if (!entry && file.writer == Writer::ours) return fault(what + ", ours, and has no entry");
+    if (!entry) {
+        file.writer = Writer::kernel;
+        return;
     }
-    if (!looked || entry == nullptr) return;
+    const bool claimed = claims(entry, file.value);
+    const std::string baseline = baseline_of(entry);
+    if (file.writer == Writer::unsure && looked) {  // before a look, the disk may lack what was found
+        file.writer = claimed ? Writer::ours : Writer::other;
+        file.before = baseline;
+    }
+    if (file.writer == Writer::ours && !claimed)
+        return fault(
+            fmt::format("{}, which its entry does not have: {}", what, fmt::join(entry->claim, " ")));
+    if (file.writer == Writer::ours && baseline != file.before)
+        return fault(fmt::format("{}: its baseline is '{}', not '{}'", what, baseline, file.before));
+    if (!looked) return;
+    if (file.writer == Writer::other && claimed)
+        return fault(what + ", an external write that its entry records as ours");
     const bool exact =
-        entry->may_hold.empty() || (entry->may_hold.size() == 1 && entry->may_hold[0] == target.word.value &&
-                                    entry->may_hold[0] != entry->scope);
-    if (!exact)
-        fault(fmt::format("{} holds '{}', and may hold {}", name, target.word.value, entry->may_hold.size()));
-    if (entry->may_strict && digit(entry->may_strict) != target.strict.value)
-        fault(fmt::format("{} strict holds '{}', and may be '{}'", name, target.strict.value,
-                          digit(entry->may_strict)));
+        entry->claim.empty() || (entry->claim.size() == 1 && claimed && !entry->is_claimed(baseline));
+    if (!exact) fault(fmt::format("{}, and may hold {}", what, fmt::join(entry->claim, " ")));
 }
 
 // Checks that the files agree with the state of the target, unless a write was refused.
@@ -354,20 +387,41 @@ void OwnershipWorld::check_state(const std::string& name) {
         fault(fmt::format("{}strict is '{}', ours, and no rule asks for it", what, model.strict.value));
 }
 
+void OwnershipWorld::check_mask_state(const std::string& name) {
+    const auto found = masks_->masks().find(name);
+    const ModelTarget& model = model_.at(name);
+    if (refused_) return;
+    if (found == masks_->masks().end()) {
+        if (model.mask.writer == Writer::ours) fault(name + ": a mask of ours, which is not shown");
+        return;
+    }
+    const State state = found->second.state;
+    const std::string what = fmt::format("the mask of {} is {}: ", name, name_of(state));
+    if (state == State::external && !model.mask_touched)
+        fault(what + found->second.reason + ", but there was no external write");
+    const bool resting = state == State::leave || state == State::as_planned || state == State::unsupported;
+    if (resting && model.mask.writer == Writer::ours)
+        fault(fmt::format("{}holds '{}', which is ours", what, model.mask.value));
+}
+
 void OwnershipWorld::check(bool looked) {
-    const auto entries = on_disk();
     for (const std::string& name : kNames) {
-        const auto entry = entries.find(name);
-        check_entry(name, entry == entries.end() ? nullptr : &entry->second, looked);
-        if (looked && engine_) check_state(name);
+        for (const Knob which : kFiles)
+            if (has(name, which)) check_file(name, which, looked);
+        if (!looked || !engine_) continue;
+        check_state(name);
+        if (has(name, Knob::mask)) check_mask_state(name);
     }
 }
 
 void OwnershipWorld::check_end() {
-    if (!on_disk().empty()) fault("an entry is left");
-    for (const auto& [name, target] : model_)
-        if (target.word.writer == Writer::ours || target.strict.writer == Writer::ours)
-            fault(fmt::format("{} is left at '{}' '{}'", name, target.word.value, target.strict.value));
+    for (auto& [name, target] : model_)
+        for (const Knob which : kFiles) {
+            if (!on_disk(which).empty()) fault("an entry is left");
+            if (target.of(which).writer == Writer::ours)
+                fault(fmt::format("{} {} is left at '{}'", name, static_cast<int>(which),
+                                  target.of(which).value));
+        }
 }
 
 }  // namespace wq::test

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -11,7 +12,9 @@
 #include "fake_kernel.h"
 #include "fake_log.h"
 #include "fake_machine.h"
+#include "owned/owned.h"
 #include "targets/engine.h"
+#include "targets/mask_keeper.h"
 
 namespace wq::test {
 
@@ -28,17 +31,23 @@ enum class Writer {
 
 // One file of the kernel in the model.
 struct ModelFile {
-    std::string value;   // the first word
-    std::string before;  // the value before we wrote, to be restored
-    std::string left;    // what we wrote last
+    std::string value = {};   // the first word, or the mask
+    std::string before = {};  // the value before we wrote, to be restored
+    std::string left = {};    // what we wrote last
     Writer writer = Writer::kernel;
 };
 
 struct ModelTarget {
-    ModelFile word;
-    ModelFile strict;      // value "" if the target has no such file
-    bool touched = false;  // an external writer wrote to it since it had no entry
+    ModelFile word = {};
+    ModelFile strict = {};  // value "" if the target has no such file
+    ModelFile mask = {};    // likewise
+    bool touched = false;   // an external writer wrote to scope or strictness since they had no entry
+    bool mask_touched = false;
+
+    ModelFile& of(Knob file) { return file == Knob::mask ? mask : file == Knob::strict ? strict : word; }
 };
+
+inline constexpr Knob kFiles[] = {Knob::scope, Knob::strict, Knob::mask};
 
 // A tree of the kernel's files with a daemon, external writers, and a model that knows who wrote each value.
 // wrong() tells the first thing that our side did and must not do.
@@ -51,6 +60,8 @@ class OwnershipWorld {
     [[nodiscard]] bool chance(unsigned percent) { return below(100) < percent; }
     [[nodiscard]] const std::string& wrong() const { return wrong_; }
     [[nodiscard]] Engine* engine() { return engine_.get(); }
+    void reconcile();  // as the daemon: masks, then scopes
+    void look();       // at all files, and saves what was found
     [[nodiscard]] const Policy& policy() const { return policy_; }
     [[nodiscard]] const KernelInfo& kernel() const { return kernel_; }
     [[nodiscard]] bool is_on_trial(const std::string& name) const;
@@ -63,6 +74,7 @@ class OwnershipWorld {
     void others_write(const std::string& name, const std::string& word);
     void others_write_strict(const std::string& name, bool strict);
     void others_write_mask(const std::string& name, const std::string& mask);
+    void isolate(const CpuSet& cpus) { cpus_.isolated = cpus; }
     void recreate(const std::string& name);  // removed, and created with the same name
     // Runs STEP. Depending on the seed it is killed, sees an external write or has a write refused. Returns
     // false if it was killed.
@@ -77,14 +89,16 @@ class OwnershipWorld {
     class Kernel;
     enum class Io { read, write };
     void io(Io kind, const std::string& name);
-    void wrote(const std::string& name, ModelFile& file, const std::string& value, bool strict);
+    void wrote(const std::string& name, Knob file, const std::string& text);
     void fault(const std::string& text);
-    void changed(const std::string& name, ModelFile& file, const std::string& value, bool strict);
-    void check_entry(const std::string& name, const BaselineEntry* entry, bool looked);
+    void changed(const std::string& name, Knob file, const std::string& text);
+    void check_file(const std::string& name, Knob file, bool looked);
     void check_state(const std::string& name);
+    void check_mask_state(const std::string& name);
     void meddle(const std::string& name);
     void forgive_baselines();
-    [[nodiscard]] std::map<std::string, BaselineEntry> on_disk() const;
+    [[nodiscard]] OwnedEntries on_disk(Knob file) const;
+    [[nodiscard]] std::optional<Attribute> on_disk(const std::string& name, Knob file) const;
 
     std::mt19937_64 random_;
     TempTree tree_;
@@ -95,8 +109,10 @@ class OwnershipWorld {
     FakeLog log_;
     VerdictStore verdicts_;
     std::unique_ptr<Kernel> files_;
-    std::unique_ptr<BaselineStore> store_;
+    std::unique_ptr<OwnedStore> store_;
     std::unique_ptr<Engine> engine_;
+    std::unique_ptr<MaskKeeper> masks_;
+    HostCpus cpus_{CpuSet::range(0, 23), {}};
     std::map<std::string, ModelTarget> model_;
     std::string wrong_;
     unsigned step_ = 0;  // calls on files since the operation began

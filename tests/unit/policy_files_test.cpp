@@ -27,7 +27,6 @@ using test::File;
 using test::Link;
 using test::TempTree;
 using testing::AnyOf;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
@@ -59,43 +58,46 @@ TEST(PolicyFiles, NoneAtAllMeansDefaultsAndNoRule) {
     EXPECT_EQ(policy->rule_for("kcryptd"), nullptr);
 }
 
-TEST(PolicyFiles, TheMainFileIsTheFirstOfEtcRunAndUsrLib) {
-    TempTree tree{File("usr/lib/wq-tuned/wq-tuned.toml", kText)};
-    EXPECT_THAT(in_force(tree), ElementsAre("/usr/lib/wq-tuned/wq-tuned.toml"));
-    tree.add(File("run/wq-tuned/wq-tuned.toml", kText));
-    EXPECT_THAT(in_force(tree), ElementsAre("/run/wq-tuned/wq-tuned.toml"));
-    tree.add(File("etc/wq-tuned/wq-tuned.toml", kText));
-    EXPECT_THAT(in_force(tree), ElementsAre("/etc/wq-tuned/wq-tuned.toml"));
+// The main file is the first one; drop-ins are sorted by name and hide each other; empty files and links to
+// /dev/null mask; other names are passed over.
+TEST(PolicyFiles, AreThoseOfEtcRunAndUsrLib) {
+    const std::string main = "/wq-tuned/wq-tuned.toml", drop_ins = "/wq-tuned/wq-tuned.toml.d/";
+    using Files = std::vector<std::string>;  // with "=" behind those of which the tree has an empty one
+    const std::vector<std::pair<Files, Files>> cases = {
+        {{"usr/lib" + main}, {"/usr/lib" + main}},
+        {{"usr/lib" + main, "run" + main}, {"/run" + main}},
+        {{"usr/lib" + main, "run" + main, "etc" + main}, {"/etc" + main}},
+        {{"usr/lib" + main, "etc" + main + "="}, {}},
+        {{"etc" + drop_ins + "20-b.toml", "run" + drop_ins + "10-a.toml", "run" + drop_ins + "20-b.toml",
+          "usr/lib" + main, "usr/lib" + drop_ins + "10-a.toml", "usr/lib" + drop_ins + "30-c.toml"},
+         {"/usr/lib" + main, "/run" + drop_ins + "10-a.toml", "/etc" + drop_ins + "20-b.toml",
+          "/usr/lib" + drop_ins + "30-c.toml"}},
+        {{"etc" + drop_ins + "a.toml=", "usr/lib" + drop_ins + "a.toml", "usr/lib" + drop_ins + "c.toml"},
+         {"/usr/lib" + drop_ins + "c.toml"}},
+        {{"etc" + drop_ins + ".a.toml", "etc" + drop_ins + "a.toml~", "etc" + drop_ins + "a.toml.dpkg-new",
+          "etc" + drop_ins + ".toml", "etc" + drop_ins + "README"},
+         {}},
+    };
+    for (const auto& [files, found] : cases) {
+        TempTree empty, null;
+        for (std::string file : files) {
+            const bool masks = file.ends_with('=');
+            if (masks) file.pop_back();
+            empty.add(File(file, masks ? "" : kText));
+            if (masks)
+                null.add(Link(file, "/dev/null"));
+            else
+                null.add(File(file, kText));
+        }
+        EXPECT_EQ(in_force(empty), found) << files.front();
+        EXPECT_EQ(in_force(null), found) << files.front();
+    }
 }
 
-TEST(PolicyFiles, DropInsOfAllFoldersAreSortedByNameAndHideEachOther) {
-    const TempTree tree{
-        Dir("etc/wq-tuned/wq-tuned.toml.d", {File("20-b.toml", kText)}),
-        Dir("run/wq-tuned/wq-tuned.toml.d", {File("10-a.toml", kText), File("20-b.toml", kText)}),
-        Dir("usr/lib/wq-tuned",
-            {File("wq-tuned.toml", kText),
-             Dir("wq-tuned.toml.d", {File("10-a.toml", kText), File("30-c.toml", kText)})})};
-    EXPECT_THAT(in_force(tree),
-                ElementsAre("/usr/lib/wq-tuned/wq-tuned.toml", "/run/wq-tuned/wq-tuned.toml.d/10-a.toml",
-                            "/etc/wq-tuned/wq-tuned.toml.d/20-b.toml",
-                            "/usr/lib/wq-tuned/wq-tuned.toml.d/30-c.toml"));
-}
-
-TEST(PolicyFiles, EmptyFilesAndLinksToDevNullMask) {
-    const TempTree tree{
-        Dir("etc/wq-tuned", {Link("wq-tuned.toml", "/dev/null"),
-                             Dir("wq-tuned.toml.d", {File("a.toml"), Link("b.toml", "/dev/null")})}),
-        Dir("usr/lib/wq-tuned",
-            {File("wq-tuned.toml", kText),
-             Dir("wq-tuned.toml.d", {File("a.toml", kText), File("b.toml", kText), File("c.toml", kText)})})};
-    EXPECT_THAT(in_force(tree), ElementsAre("/usr/lib/wq-tuned/wq-tuned.toml.d/c.toml"));
-}
-
-TEST(PolicyFiles, OtherNamesArePassedOver) {
-    const TempTree tree{Dir("etc/wq-tuned/wq-tuned.toml.d",
-                            {File(".a.toml", kText), File("a.toml~", kText), File("a.toml.dpkg-new", kText),
-                             File(".toml", kText), File("README", kText)})};
-    EXPECT_THAT(in_force(tree), IsEmpty());
+TEST(PolicyFiles, LinksToFilesAreFollowed) {
+    const TempTree tree{File("elsewhere.toml", "[shard]\nsize = 4\n"),
+                        Link("etc/wq-tuned/wq-tuned.toml", "../../elsewhere.toml")};
+    EXPECT_EQ(load_policy(policy_files(tree.root()))->shard_size, 4U);
 }
 
 TEST(PolicyFiles, WhatIsThereButCannotBeReadIsAnErrorThatNamesIt) {
@@ -290,40 +292,21 @@ TEST(PolicyFiles, AFifoDoesNotBlock) {
     EXPECT_THAT(only_error(tree), HasSubstr("not a regular file"));
 }
 
-TEST(PolicyFiles, LinksToFilesAreFollowed) {
-    const TempTree tree{File("elsewhere.toml", "[shard]\nsize = 4\n"),
-                        Link("etc/wq-tuned/wq-tuned.toml", "../../elsewhere.toml")};
-    EXPECT_EQ(load_policy(policy_files(tree.root()))->shard_size, 4U);
-}
-
-// ---- the policy of a host
-
-std::size_t rules(const TempTree& tree) {
-    return load_installed_policy(tree.root(), {}, {}).value().rules.size();
-}
-
-TEST(InstalledPolicy, AnUninstalledTreeHasWhatTheShippedFileSays) {
-    const TempTree tree{};
-    const auto policy = load_installed_policy(tree.root(), {}, {});
-    ASSERT_TRUE(policy);
-    ASSERT_EQ(policy->rules.size(), 1U);
-    EXPECT_EQ(policy->rules[0].match.at(0), "*");
-    EXPECT_EQ(policy->rules[0].origin.text(), "built-in");
-}
-
-TEST(InstalledPolicy, AMaskedMainFileMeansNoRules) {
-    EXPECT_EQ(rules(TempTree{Dir("etc/wq-tuned", {Link("wq-tuned.toml", "/dev/null")})}), 0U);
-    EXPECT_EQ(rules(TempTree{Dir("etc/wq-tuned", {File("wq-tuned.toml")})}), 0U);
-}
-
-TEST(InstalledPolicy, DropInsComeBeforeTheBuiltInRule) {
-    const TempTree tree{
-        Dir("etc/wq-tuned/wq-tuned.toml.d", {File("a.toml", "[[workqueue]]\nmatch = \"w\"\n")})};
-    const auto policy = load_installed_policy(tree.root(), {}, {});
-    ASSERT_TRUE(policy);
-    ASSERT_EQ(policy->rules.size(), 2U);
-    EXPECT_EQ(policy->rules[0].match.at(0), "w");
-    EXPECT_EQ(policy->rules[1].match.at(0), "*");
+// Without a main file there is the rule of the shipped one, after those of drop-ins.
+TEST(InstalledPolicy, HasABuiltInRuleUnlessThereIsAMainFile) {
+    const auto rules = [](const TempTree& tree) {
+        std::string out;
+        const auto policy = load_installed_policy(tree.root(), {}, {});
+        for (const WorkqueueRule& rule : policy.value().rules)
+            out += rule.match.at(0) + (rule.origin.file.empty() ? " built-in;" : ";");
+        return out;
+    };
+    const Entry drop_in =
+        Dir("etc/wq-tuned/wq-tuned.toml.d", {File("a.toml", "[[workqueue]]\nmatch = \"w\"\n")});
+    EXPECT_EQ(rules(TempTree{}), "* built-in;");
+    EXPECT_EQ(rules(TempTree{drop_in}), "w;* built-in;");
+    EXPECT_EQ(rules(TempTree{Dir("etc/wq-tuned", {Link("wq-tuned.toml", "/dev/null")})}), "");
+    EXPECT_EQ(rules(TempTree{Dir("etc/wq-tuned", {File("wq-tuned.toml")}), drop_in}), "w;");
 }
 
 }  // namespace

@@ -35,10 +35,7 @@ TEST(Probe, FindsShardsByTheirParameter) {
                                          Scope::numa, Scope::system));
     EXPECT_EQ(info.cache_shard_size, 8U);
     EXPECT_EQ(info.default_scope(), Scope::cache_shard);
-}
-
-TEST(Probe, TakesSizeZeroForOneAsTheKernelDoes) {
-    EXPECT_EQ(probe(TempTree(kernel_tree({}, "cache_shard", "0"))).cache_shard_size, 1U);
+    EXPECT_EQ(probe(TempTree(kernel_tree({}, "cache_shard", "0"))).cache_shard_size, 1U) << "as the kernel";
 }
 
 TEST(Probe, FindsNoShardsWithoutIt) {
@@ -70,19 +67,20 @@ TEST(Probe, ReadsTheCommandLine) {
 }
 
 TEST(Probe, FindsWhatKeptCpusOfflineAtBoot) {
-    EXPECT_EQ(with_cmdline("quiet").cpus_held_back, "");
-    EXPECT_EQ(with_cmdline("nosmt").cpus_held_back, "nosmt");
-    EXPECT_EQ(with_cmdline("nosmt=force", "forceoff").cpus_held_back, "nosmt=force");
-    EXPECT_EQ(with_cmdline("maxcpus=4").cpus_held_back, "maxcpus=4");
-    EXPECT_EQ(with_cmdline("maxcpus=0").cpus_held_back, "maxcpus=0");
-}
-
-TEST(Probe, DoesNotMindOptionsThatKeepNothingOffline) {
-    EXPECT_EQ(with_cmdline("nosmt", "notsupported").cpus_held_back, "");
-    EXPECT_EQ(with_cmdline("nosmt", "").cpus_held_back, "");
-    EXPECT_EQ(with_cmdline("maxcpus=8").cpus_held_back, "");
-    EXPECT_EQ(with_cmdline("maxcpus=lots").cpus_held_back, "");
-    EXPECT_EQ(with_cmdline("-- nosmt").cpus_held_back, "");
+    const struct {
+        const char *line, *smt, *found;
+    } rows[] = {{"quiet", "on", ""},
+                {"nosmt", "on", "nosmt"},
+                {"maxcpus=4", "on", "maxcpus=4"},
+                {"nosmt=force", "forceoff", "nosmt=force"},
+                {"maxcpus=0", "on", "maxcpus=0"},
+                {"nosmt", "notsupported", ""},
+                {"nosmt", "", ""},
+                {"maxcpus=8", "on", ""},
+                {"maxcpus=lots", "on", ""},
+                {"-- nosmt", "on", ""}};
+    for (const auto& row : rows)
+        EXPECT_EQ(with_cmdline(row.line, row.smt).cpus_held_back, row.found) << row.line;
 }
 
 TEST(Probe, FindsMitigationsThatTurnedSmtOff) {

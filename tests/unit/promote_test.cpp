@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "evidence/promote.h"
+#include "ctl/fleet/promote.h"
 #include "fleet_lines.h"
 
 namespace wq {
@@ -112,8 +112,6 @@ HostEvidence absurd(double better, double worse) {
 TEST(Promote, OneHostNeitherMakesNorKillsARule) {
     const FleetKey key = fleet_key("a");
     for (unsigned hosts = 0; hosts <= 30; hosts += 5) {
-        const std::vector<std::string> nothing = Fleet(6).hosts(hosts, 0, key).rules();
-        EXPECT_THAT(nothing, IsEmpty());
         EXPECT_THAT(Fleet(6).hosts(hosts, 0, key).add(key, absurd(1e6, -1e6)).rules(), IsEmpty()) << hosts;
         EXPECT_THAT(Fleet(6).hosts(hosts, 0, key).add(key, absurd(-1e6, 1e6)).rules(), IsEmpty()) << hosts;
     }
@@ -170,30 +168,27 @@ TEST(Promote, AFewHostsThatLoseForbidARule) {
                 HasSubstr("6 of 66 hosts are worse by latency"));
 }
 
-TEST(Promote, AGuardThatIsWorseForbidsARule) {
-    FleetKey guard = fleet_key("a");
+// Evidence of hosts that guard by a counter is not added to that of hosts that judge by it.
+TEST(Promote, AGuardForbidsARuleAndSpeaksForNothing) {
+    const FleetKey key = fleet_key("a");
+    FleetKey guard = key;
     guard.counter = "throughput";
     guard.guard = true;
     guard.tolerance = 0.01;
-    EXPECT_THAT(Fleet(11).hosts(30, -0.02, fleet_key("a")).hosts(30, 0, guard).rules(),
+    FleetKey of_other_arms = guard;
+    of_other_arms.candidate = "cpu";
+    FleetKey of_latency = key;
+    of_latency.guard = true;
+    const auto gain = [&] { return Fleet(11).hosts(30, -0.02, key); };
+    EXPECT_THAT(gain().hosts(30, 0, guard).rules(), ElementsAre("a: use smt"));
+    EXPECT_THAT(gain().hosts(30, 0.03, guard).rules(), ElementsAre("a: leave"));
+    EXPECT_THAT(gain().hosts(30, 0.03, of_other_arms).rules(), ElementsAre("a: use smt"));
+    EXPECT_THAT(Fleet(11).hosts(30, -0.02, guard).rules(), IsEmpty());
+    EXPECT_THAT(Fleet(18).hosts(30, -0.02, of_latency).hosts(1, -0.02, key).rules(), IsEmpty());
+    EXPECT_THAT(Fleet(18).hosts(30, -0.02, of_latency).hosts(30, -0.02, key).rules(),
                 ElementsAre("a: use smt"));
-    EXPECT_THAT(Fleet(11).hosts(30, -0.02, fleet_key("a")).hosts(30, 0.03, guard).rules(),
-                ElementsAre("a: leave"));
-    EXPECT_THAT(Fleet(11).hosts(30, -0.02, guard).rules(), IsEmpty()) << "a guard speaks for nothing";
-    // A guard of other arms has no effect.
-    guard.candidate = "cpu";
-    EXPECT_THAT(Fleet(11).hosts(30, -0.02, fleet_key("a")).hosts(30, 0.03, guard).rules(),
-                ElementsAre("a: use smt"));
-}
-
-// Evidence of hosts that guard by a counter is not added to that of hosts that judge by it.
-TEST(Promote, AGuardOfSomeHostsDoesNotSpeakForTheCandidateOnOthers) {
-    FleetKey key = fleet_key("a");
-    FleetKey guard = key;
-    guard.guard = true;
-    EXPECT_THAT(Fleet(18).hosts(30, -0.02, guard).hosts(1, -0.02, key).rules(), IsEmpty());
-    EXPECT_THAT(Fleet(18).hosts(30, -0.02, guard).hosts(30, -0.02, key).rules(), ElementsAre("a: use smt"));
-    EXPECT_THAT(Fleet(18).hosts(1, 0.1, guard).hosts(20, -0.02, key).hosts(1, 0.1, key).rules(), IsEmpty())
+    EXPECT_THAT(Fleet(18).hosts(1, 0.1, of_latency).hosts(20, -0.02, key).hosts(1, 0.1, key).rules(),
+                IsEmpty())
         << "2 of 22 are worse";
 }
 
@@ -238,26 +233,26 @@ TEST(Promote, AKindThatLosesForbidsTheRuleOfItsConditions) {
 }
 
 TEST(Promote, FollowsWhatImprovedFromArmToArm) {
-    const auto rules = [](const std::vector<std::pair<FleetKey, double>>& measured) {
+    const struct {
+        std::vector<std::pair<FleetKey, double>> measured;
+        std::vector<std::string> rules;
+    } rows[] = {
+        {{{arms("cache", "smt"), -0.02}, {arms("smt", "cpu", "policy"), -0.02}}, {"a: use cpu"}},
+        {{{arms("cache", "smt"), -0.02}, {arms("smt", "cpu", "policy"), 0.02}}, {"a: use smt"}},
+        {{{arms("cache", "smt"), -0.01}, {arms("cache", "cpu"), -0.04}}, {"a: use cpu"}},
+        // Only compared against an arm of a policy: its rule moves to the better arm, or stays.
+        {{{arms("smt", "cpu", "policy"), -0.02}}, {"a: use cpu"}},
+        {{{arms("smt", "cpu", "policy"), 0.02}}, {}},
+        // Improvements in a circle: the search stops.
+        {{{arms("cache", "smt"), -0.02}, {arms("smt", "cache", "policy"), -0.02}}, {"a: use smt"}},
+        // An arm that is worse than the kernel's setting is not used, even if it is better than another arm.
+        {{{arms("cache", "cpu"), 0.02}, {arms("smt", "cpu", "policy"), -0.02}}, {"a: leave"}},
+    };
+    for (const auto& [measured, rules] : rows) {
         Fleet fleet(13);
         for (const auto& [key, effect] : measured) fleet.hosts(60, effect, key);
-        return fleet.rules();
-    };
-    EXPECT_THAT(rules({{arms("cache", "smt"), -0.02}, {arms("smt", "cpu", "policy"), -0.02}}),
-                ElementsAre("a: use cpu"));
-    EXPECT_THAT(rules({{arms("cache", "smt"), -0.02}, {arms("smt", "cpu", "policy"), 0.02}}),
-                ElementsAre("a: use smt"));
-    EXPECT_THAT(rules({{arms("cache", "smt"), -0.01}, {arms("cache", "cpu"), -0.04}}),
-                ElementsAre("a: use cpu"));
-    // Only compared against an arm of a policy: its rule moves to the better arm, or stays.
-    EXPECT_THAT(rules({{arms("smt", "cpu", "policy"), -0.02}}), ElementsAre("a: use cpu"));
-    EXPECT_THAT(rules({{arms("smt", "cpu", "policy"), 0.02}}), IsEmpty());
-    // Improvements in a circle: the search stops.
-    EXPECT_THAT(rules({{arms("cache", "smt"), -0.02}, {arms("smt", "cache", "policy"), -0.02}}),
-                ElementsAre("a: use smt"));
-    // An arm that is worse than the kernel's setting is not used, even if it is better than another arm.
-    EXPECT_THAT(rules({{arms("cache", "cpu"), 0.02}, {arms("smt", "cpu", "policy"), -0.02}}),
-                ElementsAre("a: leave"));
+        EXPECT_EQ(fleet.rules(), rules);
+    }
 }
 
 TEST(Promote, WhatIsVetoedAgainstTheKernelIsNotReachedThroughAPolicy) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -43,6 +44,18 @@ inline std::string why_not(const std::string& source) {
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << source;
     EXPECT_FALSE(topology) << source;
     return topology ? "" : topology.error().text;
+}
+
+// Makes the CPUs of LIST share FILE ("topology/thread_siblings" or "cache/index2/shared_cpu_map").
+inline void share(TempTree& tree, const std::string& list, const std::string& file) {
+    const CpuSet set = CpuSet::parse_list(list).value();
+    unsigned bits = 0;
+    for (const unsigned cpu : set.cpus()) bits |= 1U << cpu;
+    for (const unsigned cpu : set.cpus()) {
+        const std::string map = fmt::format("sys/devices/system/cpu/cpu{}/{}", cpu, file);
+        tree.write(map, fmt::format("{:08x}\n", bits));
+        tree.write((map.ends_with("_map") ? map.substr(0, map.size() - 4) : map) + "_list", list + "\n");
+    }
 }
 
 }  // namespace wq::test

@@ -35,12 +35,10 @@ class ReportCommand : public testing::Test {
         options_.root = tree_.root();
     }
     int report(const std::string& output) {
-        testing::internal::CaptureStdout();
-        testing::internal::CaptureStderr();
-        const int code = ctl::report(options_, output);
-        out_ = testing::internal::GetCapturedStdout();
-        err_ = testing::internal::GetCapturedStderr();
-        return code;
+        const auto ran = test::captured([&] { return ctl::report(options_, output); });
+        out_ = ran.out;
+        err_ = ran.err;
+        return ran.code;
     }
     void learn() {
         VerdictRecord record;
@@ -146,17 +144,6 @@ TEST_F(ReportCommand, SaysWhatOfTheHistoryCannotBeRead) {
     EXPECT_EQ(report("-"), kFailure);
     EXPECT_EQ(out_, "") << "no half page";
     EXPECT_THAT(err_, HasSubstr("verdicts.log"));
-}
-
-TEST_F(ReportCommand, TheHistoryHasThePairsThatAreDrawn) {
-    learn();
-    options_.json = true;
-    testing::internal::CaptureStdout();
-    EXPECT_EQ(ctl::history(options_, ""), kOk);
-    EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("\"last\":[0.01,0.02]"));
-    options_.topology = "fsroot:" + tree_.root();
-    ASSERT_EQ(report("-"), kOk);
-    EXPECT_THAT(out_, HasSubstr("class=\"dots\""));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The machine in a report.
-#include "ctl/report/report_sections.h"
+#include "ctl/report/report.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

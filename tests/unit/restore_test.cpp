@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "fake_log.h"
-#include "fake_scope_files.h"
+#include "fake_workqueue_files.h"
 #include "temp_tree.h"
 
 namespace wq {
@@ -19,31 +19,31 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Key;
 
-class RestoreEntries : public testing::Test {
+class RestoreAll : public testing::Test {
   protected:
     // A target that holds WORD; its baseline is `default`, our word `smt`.
     void add(const std::string& name, const std::string& word, ino_t inode = 1) {
         files_.files[name] = {inode, word, false};
-        store_.put({name, 1, "default", false, {"smt"}, {}});
+        store_.put({name, 1, {Knob::scope, "default", {"smt"}}, Attribute{Knob::strict, "0"}});
         ASSERT_TRUE(store_.save());
     }
     // The entries that a later daemon would read.
-    std::map<std::string, BaselineEntry> on_disk() {
-        BaselineStore store(tree_.path("baseline.json"));
+    std::map<std::string, Owned> on_disk() {
+        OwnedStore store(tree_.path("owned.json"));
         EXPECT_TRUE(store.load());
         return store.entries();
     }
 
     test::TempTree tree_;
-    test::FakeScopeFiles files_;
+    test::FakeWorkqueueFiles files_;
     test::FakeLog log_;
-    BaselineStore store_{tree_.path("baseline.json")};
+    OwnedStore store_{tree_.path("owned.json")};
 };
 
-TEST_F(RestoreEntries, PutsEverythingBackAndForgetsIt) {
+TEST_F(RestoreAll, PutsEverythingBackAndForgetsIt) {
     add("a", "smt");
     add("b", "smt");
-    EXPECT_EQ(restore_entries(files_, store_, log_), 0U);
+    EXPECT_EQ(restore_all(files_, store_, log_), 0U);
     EXPECT_EQ(files_.files["a"].word, "default");
     EXPECT_EQ(files_.files["b"].word, "default");
     EXPECT_THAT(on_disk(), IsEmpty());
@@ -51,80 +51,122 @@ TEST_F(RestoreEntries, PutsEverythingBackAndForgetsIt) {
     EXPECT_THAT(log_.lines.front().fields, testing::Contains(Key("WQ_WRITE_USEC")));
 }
 
-TEST_F(RestoreEntries, SaysNothingOfWhatWasBackAnyway) {
+TEST_F(RestoreAll, SaysNothingOfWhatWasBackAnyway) {
     add("a", "default");
-    EXPECT_EQ(restore_entries(files_, store_, log_), 0U);
-    EXPECT_EQ(files_.writes(), 0U);
+    EXPECT_EQ(restore_all(files_, store_, log_), 0U);
+    EXPECT_THAT(files_.writes(), IsEmpty());
     EXPECT_THAT(on_disk(), IsEmpty());
     EXPECT_TRUE(log_.lines.empty());
 }
 
-TEST_F(RestoreEntries, LeavesWhatIsForeignAndForgetsIt) {
+TEST_F(RestoreAll, LeavesWhatIsForeignAndForgetsIt) {
     add("a", "numa");
-    EXPECT_EQ(restore_entries(files_, store_, log_), 0U);
+    EXPECT_EQ(restore_all(files_, store_, log_), 0U);
     EXPECT_EQ(files_.files["a"].word, "numa");
     EXPECT_THAT(on_disk(), IsEmpty());
     EXPECT_EQ(log_.count(Event::external), 1U);
 }
 
-TEST_F(RestoreEntries, ForgetsWhatIsGoneQuietly) {
+TEST_F(RestoreAll, ForgetsWhatIsGoneQuietly) {
     add("gone", "smt");
     add("reused", "smt", 2);
     files_.files.erase("gone");
-    EXPECT_EQ(restore_entries(files_, store_, log_), 0U);
+    EXPECT_EQ(restore_all(files_, store_, log_), 0U);
     EXPECT_EQ(files_.files["reused"].word, "smt") << "another workqueue, which is not ours";
     EXPECT_THAT(on_disk(), IsEmpty());
     EXPECT_TRUE(log_.lines.empty());
 }
 
-TEST_F(RestoreEntries, KeepsWhatCouldNotBeRestoredAndSaysWhy) {
+TEST_F(RestoreAll, KeepsWhatCouldNotBeRestoredAndSaysWhy) {
     add("a", "smt");
     add("b", "smt");
     files_.write_errors = {EPERM};  // for a, which is first
-    EXPECT_EQ(restore_entries(files_, store_, log_), 1U);
+    EXPECT_EQ(restore_all(files_, store_, log_), 1U);
     EXPECT_EQ(files_.files["b"].word, "default");
     EXPECT_THAT(on_disk(), ElementsAre(Key("a")));
-    EXPECT_EQ(on_disk().at("a").may_hold, std::vector<std::string>{"smt"});
+    EXPECT_EQ(on_disk().at("a").main.claim, std::vector<std::string>{"smt"});
     ASSERT_EQ(log_.count(Event::quarantined), 1U);
     EXPECT_THAT(log_.lines[0].text, HasSubstr("a: not put back to 'default'"));
     EXPECT_EQ(log_.lines[0].priority, LOG_ERR);
     EXPECT_THAT(log_.lines[0].fields, testing::Contains(std::pair<std::string, std::string>("ERRNO", "1")));
 }
 
-TEST_F(RestoreEntries, TriesABusyKernelThreeTimes) {
+TEST_F(RestoreAll, TriesABusyKernelThreeTimes) {
     add("a", "smt");
     files_.write_errors = {EBUSY, EAGAIN};
-    EXPECT_EQ(restore_entries(files_, store_, log_), 0U);
+    EXPECT_EQ(restore_all(files_, store_, log_), 0U);
     EXPECT_EQ(files_.files["a"].word, "default");
-    EXPECT_EQ(files_.writes(), 3U);
+    EXPECT_EQ(files_.writes().size(), 3U);
 }
 
-TEST_F(RestoreEntries, GivesABusyKernelUpAfterThree) {
+TEST_F(RestoreAll, GivesABusyKernelUpAfterThree) {
     add("a", "smt");
     files_.write_errors = {EBUSY, EBUSY, EBUSY};
-    EXPECT_EQ(restore_entries(files_, store_, log_), 1U);
-    EXPECT_EQ(files_.writes(), 3U);
+    EXPECT_EQ(restore_all(files_, store_, log_), 1U);
+    EXPECT_EQ(files_.writes().size(), 3U);
     EXPECT_THAT(on_disk(), ElementsAre(Key("a")));
 }
 
-TEST_F(RestoreEntries, DoesNotTryAPermanentErrorAgain) {
+TEST_F(RestoreAll, DoesNotTryAPermanentErrorAgain) {
     add("a", "smt");
     files_.write_errors = {EINVAL};
-    EXPECT_EQ(restore_entries(files_, store_, log_), 1U);
-    EXPECT_EQ(files_.writes(), 1U);
+    EXPECT_EQ(restore_all(files_, store_, log_), 1U);
+    EXPECT_EQ(files_.writes().size(), 1U);
 }
 
-TEST_F(RestoreEntries, SaysThatTheFileCouldNotBeWritten) {
+TEST_F(RestoreAll, SaysThatTheFileCouldNotBeWritten) {
     add("a", "smt");
-    tree_.remove("baseline.json");
-    BaselineStore nowhere(tree_.path("no/such/folder/baseline.json"));
-    nowhere.put({"a", 1, "default", false, {"smt"}, {}});
-    nowhere.put({"b", 1, "default", false, {"smt"}, {}});
+    tree_.remove("owned.json");
+    tree_.write("file", "");
+    OwnedStore nowhere(tree_.path("file/owned.json"));
+    nowhere.put({"a", 1, {Knob::scope, "default", {"smt"}}});
+    nowhere.put({"b", 1, {Knob::scope, "default", {"smt"}}});
     files_.files["b"] = {1, "smt", false};
     files_.write_errors = {EPERM};
-    EXPECT_EQ(restore_entries(files_, nowhere, log_), 1U);
+    EXPECT_EQ(restore_all(files_, nowhere, log_), 1U);
     EXPECT_EQ(files_.files["b"].word, "default");
-    EXPECT_THAT(log_.lines.back().text, HasSubstr("baseline.json"));
+    EXPECT_THAT(log_.lines.back().text, HasSubstr("owned.json"));
+}
+
+TEST_F(RestoreAll, HasOneOrderOfAllFiles) {
+    for (const std::string name : {"a", "b", "@default"}) add(name, "smt");
+    files_.files["a"].strict = true;
+    store_.find("a")->strict->claim = {"1"};
+    store_.find("b")->strict = Attribute{Knob::strict, "1", {"0"}};
+    store_.find("@default")->strict.reset();
+    for (const std::string name : {"@default_mask", "a"}) {
+        files_.masks[name] = {1, "f"};
+        store_.put({name, 1, {Knob::mask, "00ff", {"f"}}});
+    }
+    EXPECT_EQ(restore_all(files_, store_, log_), 0U);
+    EXPECT_THAT(files_.writes(), ElementsAre("strict a 0", "@default default", "a 00ff", "@default_mask 00ff",
+                                             "a default", "b default", "strict b 1"));
+    EXPECT_THAT(store_.all(), IsEmpty());
+    EXPECT_EQ(log_.count(Event::restored), 3U);
+    EXPECT_EQ(log_.count(Event::mask_restored), 2U);
+}
+
+// ---- masks
+
+TEST_F(RestoreAll, SaysWhichIsolatedCpusAMaskLetsIn) {
+    files_.masks["a"] = {1, "30", "", {2, 3}};
+    store_.put({"a", 1, {Knob::mask, "000000ff", {"30"}}});
+    EXPECT_EQ(restore_all(files_, store_, log_, true), 0U) << "a mask is kept";
+    EXPECT_THAT(files_.writes(), IsEmpty());
+    EXPECT_EQ(restore_all(files_, store_, log_), 0U);
+    EXPECT_THAT(log_.lines.back().text,
+                HasSubstr("restored to CPUs 0-7; isolated CPUs 2-3 may get unbound work"));
+}
+
+TEST_F(RestoreAll, LeavesOrKeepsMasksAsItDoesScopes) {
+    files_.masks = {{"a", {1, "1"}}, {"b", {2, "30"}}, {"c", {1, "30"}}};
+    for (const std::string name : {"a", "b", "c"}) store_.put({name, 1, {Knob::mask, "ff", {"30"}}});
+    files_.write_errors = {EPERM};
+    EXPECT_EQ(restore_all(files_, store_, log_), 1U);
+    EXPECT_THAT(files_.writes(), ElementsAre("c ff"));
+    EXPECT_THAT(store_.entries(Knob::mask), ElementsAre(Key("c")));
+    EXPECT_EQ(log_.lines[0].text, "a: cpumask holds CPUs 0, which an external writer wrote; left as it is");
+    EXPECT_THAT(log_.lines[1].text, HasSubstr("c: cpumask not put back to CPUs 0-7"));
 }
 
 }  // namespace

@@ -36,8 +36,9 @@ echo 0 >"$wq/per_cpu"
 echo 0 >"$wq/affinity_strict"
 left() { # the state that a killed daemon leaves
   echo smt >"$wq/affinity_scope"
-  printf '{"version": 1, "entries": [{"name": "kcryptd", "inode": %s, "scope": "default", "strict": false, "may_hold": ["smt"],
-    "may_strict": null, "order": ""}]}\n' "$(stat -c %i "$wq")" >"$tree/run/wq-tuned/baseline.json"
+  printf '{"version": 1, "entries": [{"target": "kcryptd", "file": "affinity_scope", "inode": %s, "baseline": "default",
+    "claim": ["smt"], "strict": {"file": "affinity_strict", "baseline": "0", "claim": []}, "holder": "policy",
+    "note": "", "external": false}]}\n' "$(stat -c %i "$wq")" >"$tree/run/wq-tuned/owned.json"
 }
 holds() { [ "$(cat "$wq/affinity_scope")" = "$2" ] || complain "$1: it holds $(cat "$wq/affinity_scope"), not $2"; }
 left
@@ -58,12 +59,12 @@ expect 75 --root "$tree" --all
 holds "another is at work" smt
 flock -u 9
 # A mask: the old text is restored unchanged.
-rm -f "$tree/run/wq-tuned/baseline.json" "$tree/run/wq-tuned/keep"
+rm -f "$tree/run/wq-tuned/owned.json" "$tree/run/wq-tuned/keep"
 mask_left() {
   echo 3 >"$wq/cpumask"
   echo 16 >"$wq/max_active"
-  printf '{"version": 1, "entries": [{"name": "kcryptd", "inode": %s, "baseline": "00000000,000000ff", "may_hold": ["0-7", "0-1"],
-    "external": false}]}\n' "$(stat -c %i "$wq")" >"$tree/run/wq-tuned/masks.json"
+  printf '{"version": 1, "entries": [{"target": "kcryptd", "file": "cpumask", "inode": %s, "baseline": "00000000,000000ff",
+    "claim": ["ff", "3"], "strict": null, "holder": "policy", "note": "", "external": false}]}\n' "$(stat -c %i "$wq")" >"$tree/run/wq-tuned/owned.json"
 }
 mask_is() { [ "$(cat "$wq/cpumask")" = "$2" ] || complain "$1: the mask is $(cat "$wq/cpumask"), not $2"; }
 mask_left
@@ -75,9 +76,7 @@ expect 0 --root "$tree"
 mask_is "a mask that is kept" 3
 expect 0 --root "$tree" --all
 mask_is "a mask, all" 00000000,000000ff
-echo '{' >"$tree/run/wq-tuned/masks.json"
+echo '{' >"$tree/run/wq-tuned/owned.json"
 expect 1 --root "$tree" --all
-rm "$tree/run/wq-tuned/masks.json" "$tree/run/wq-tuned/keep"
-echo '{' >"$tree/run/wq-tuned/baseline.json"
 expect 1 --root "$tree"
 exit $failed

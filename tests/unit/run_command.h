@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -22,6 +24,21 @@ inline int run_command(const ctl::SetUp& set_up, std::vector<std::string> words,
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? ctl::kOk : ctl::kUsage;
     }
+}
+
+struct Ran {
+    int code = -1;
+    std::string out, err;
+};
+// The exit code of RUN, and what it printed.
+template <class Run>
+Ran captured(const Run& run) {
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    Ran out{run(), "", ""};
+    out.out = testing::internal::GetCapturedStdout();
+    out.err = testing::internal::GetCapturedStderr();
+    return out;
 }
 
 // Whether nobody holds the lock under ROOT. Waits 20 s: take_lock() waits 2 s, and on a busy machine a

@@ -24,7 +24,7 @@ TEST_F(ServiceTest, KeepsTheSettingsAndTheEntriesWhereToldTo) {
         EXPECT_EQ(daemon.end(SIGTERM), 0);
     }
     EXPECT_EQ(scope(), "smt\n");
-    EXPECT_EQ(entries().at("kcryptd").scope, "default");
+    EXPECT_EQ(entries().at("kcryptd").main.baseline, "default");
     EXPECT_TRUE(restore());
     EXPECT_EQ(scope(), "smt\n") << "ExecStopPost= obeys too";
     // The next daemon still knows the first baseline.
@@ -76,9 +76,12 @@ TEST_F(ServiceTest, ARestartLeavesTheSettingsOnceAndOnlyWhereTheDaemonEndedWell)
     (void)daemon.end(SIGKILL);
     for (const char* result : {"success", "exit-code", ""}) {
         tree_.write(wq_path("kcryptd"), "smt\n");
-        BaselineStore store(paths.baseline());
+        OwnedStore store(paths.owned());
         ASSERT_TRUE(store.load());
-        store.put({"kcryptd", inode_of("kcryptd"), "default", false, {"smt"}, {}});
+        store.put({"kcryptd",
+                   inode_of("kcryptd"),
+                   {Knob::scope, "default", {"smt"}},
+                   Attribute{Knob::strict, "0"}});
         ASSERT_TRUE(store.save());
         ASSERT_TRUE(mark_restart(paths, true));
         ::setenv("SERVICE_RESULT", result, 1);
@@ -139,9 +142,9 @@ TEST_F(ServiceTest, WhatCannotBePutBackIsCountedAndStaysOnRecord) {
     tree_.add(test::Dir(wq_path("kcryptd")));  // cannot be read or written
     const auto restored = restore();
     ASSERT_FALSE(restored);
-    EXPECT_EQ(restored.error().text, "targets not restored: 1");
+    EXPECT_EQ(restored.error().text, "settings not restored: 1");
     EXPECT_EQ(entries().size(), 1U);
-    EXPECT_EQ(entries().at("kcryptd").scope, "default");
+    EXPECT_EQ(entries().at("kcryptd").main.baseline, "default");
     EXPECT_EQ(tree_.read(wq_path("writeback")), "default\n");
 }
 

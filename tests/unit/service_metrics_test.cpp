@@ -56,27 +56,19 @@ TEST_F(MetricsServiceTest, AreThereOnlyWhereThePolicyWantsThem) {
     EXPECT_EQ(daemon.end(SIGTERM), 0);
 }
 
+// Also at the start, if the file of the previous daemon is still there, as after a restart.
 TEST_F(MetricsServiceTest, ABrokenPolicyIsTold) {
-    Daemon daemon(tree_);
-    EXPECT_TRUE(shows("wq_tuned_policy_broken 0"));
-    tree_.write(kPolicy, "[daemon\n");
-    daemon.send(SIGHUP);
-    EXPECT_TRUE(shows("wq_tuned_policy_broken 1"));
-    EXPECT_TRUE(shows("wq_tuned_state{state=\"running\"} 1")) << "the one in use stays";
-    EXPECT_EQ(daemon.end(SIGTERM), 0);
-    EXPECT_FALSE(tree_.exists(kTextfile));
-}
-
-// As after a restart: the file of the previous daemon is still there.
-TEST_F(MetricsServiceTest, ABrokenPolicyAtStartIsToldWhereTheDaemonBeforeTold) {
     {
         Daemon daemon(tree_);
         EXPECT_TRUE(shows("wq_tuned_policy_broken 0"));
+        tree_.write(kPolicy, "[daemon\n");
+        daemon.send(SIGHUP);
+        EXPECT_TRUE(shows("wq_tuned_policy_broken 1"));
+        EXPECT_TRUE(shows("wq_tuned_state{state=\"running\"} 1")) << "the one in use stays";
     }  // kill -9
-    tree_.write(kPolicy, "[daemon\n");
     Daemon daemon(tree_);
-    EXPECT_TRUE(shows("wq_tuned_policy_broken 1"));
     EXPECT_TRUE(shows("wq_tuned_state{state=\"observing\"} 1"));
+    EXPECT_TRUE(shows("wq_tuned_policy_broken 1"));
     EXPECT_EQ(daemon.end(SIGTERM), 0);
     EXPECT_FALSE(tree_.exists(kTextfile));
 }

@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "fake_machine.h"
-#include "owned/baseline.h"
+#include "owned/owned.h"
 #include "resident.h"
 #include "service/restorer.h"
 #include "service/service.h"
@@ -26,6 +26,21 @@ namespace wq::test {
 
 using OnChange = std::function<void(Udev::Change)>;
 using Events = std::function<void(sd_event*, OnChange)>;
+
+// For a Daemon: its SIGUSR1 is an event CHANGE of udev.
+inline Events usr1_is(Udev::Change change) {
+    return [change](sd_event* event, OnChange on_change) {
+        static std::function<void()> tell;
+        tell = [change, on_change = std::move(on_change)] { on_change(change); };
+        ::sd_event_add_signal(
+            event, nullptr, SIGUSR1,
+            [](sd_event_source* /*source*/, const signalfd_siginfo* /*info*/, void* /*self*/) {
+                tell();
+                return 0;
+            },
+            nullptr);
+    };
+}
 
 // Runs `wq-tuned --root TREE`; the destructor kills it. Signals that are sent before the daemon listens stay
 // pending.
@@ -105,8 +120,8 @@ class ServiceTest : public testing::Test {
         return eventually(
             [&] { return tree_.exists("log") && tree_.read("log").find(text) != std::string::npos; });
     }
-    [[nodiscard]] std::map<std::string, BaselineEntry> entries() const {
-        BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
+    [[nodiscard]] std::map<std::string, Owned> entries() const {
+        OwnedStore store(tree_.path("run/wq-tuned/owned.json"));
         EXPECT_TRUE(store.load());
         return store.entries();
     }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -17,51 +18,26 @@ namespace wq {
 namespace {
 
 using test::Daemon;
-using test::OnChange;
 using test::ServiceTest;
+using test::usr1_is;
 using test::workqueue;
 using test::wq_path;
 using testing::IsEmpty;
 
-TEST_F(ServiceTest, AppliesAndRestoresOnSigterm) {
-    Daemon daemon(tree_);
-    ASSERT_TRUE(applied());
-    EXPECT_EQ(entries().at("kcryptd").scope, "default");
-    EXPECT_EQ(daemon.end(SIGTERM), 0);
-    EXPECT_EQ(scope(), "default\n");
-    EXPECT_THAT(entries(), IsEmpty());
-}
-
-TEST_F(ServiceTest, EndsOnSigintToo) {
-    Daemon daemon(tree_);
-    ASSERT_TRUE(applied());
-    EXPECT_EQ(daemon.end(SIGINT), 0);
-    EXPECT_EQ(scope(), "default\n");
-}
-
-TEST_F(ServiceTest, ReloadsOnSighup) {
-    Daemon daemon(tree_);
-    ASSERT_TRUE(applied());
-    tree_.write(kPolicy, "[[workqueue]]\nmatch = \"*\"\nscope = \"leave\"\n");
-    daemon.send(SIGHUP);
-    EXPECT_TRUE(logged("policy reloaded"));
-    EXPECT_TRUE(eventually([&] { return scope() == "default\n"; }));
-    EXPECT_EQ(daemon.end(SIGTERM), 0);
+TEST_F(ServiceTest, AppliesAndRestoresWhenItIsStopped) {
+    for (const int signal : {SIGTERM, SIGINT}) {
+        Daemon daemon(tree_);
+        ASSERT_TRUE(applied());
+        EXPECT_EQ(entries().at("kcryptd").main.baseline, "default");
+        EXPECT_EQ(daemon.end(signal), 0);
+        EXPECT_EQ(scope(), "default\n");
+        EXPECT_THAT(entries(), IsEmpty());
+    }
 }
 
 // The tick of 15 s would find the changes too; the lost event causes a look at once.
 TEST_F(ServiceTest, LooksAtEverythingWhereEventsWereLost) {
-    Daemon daemon(tree_, [](sd_event* event, OnChange on_change) {
-        static OnChange tell;
-        tell = std::move(on_change);
-        ::sd_event_add_signal(
-            event, nullptr, SIGUSR1,
-            [](sd_event_source* /*source*/, const signalfd_siginfo* /*info*/, void* /*self*/) {
-                tell(Udev::Change::lost);
-                return 0;
-            },
-            nullptr);
-    });
+    Daemon daemon(tree_, usr1_is(Udev::Change::lost));
     ASSERT_TRUE(applied());
     tree_.add(test::Dir("sys/devices/virtual/workqueue", {workqueue("nvme-wq")}));
     tree_.remove("sys/devices/virtual/workqueue/writeback");
@@ -70,20 +46,6 @@ TEST_F(ServiceTest, LooksAtEverythingWhereEventsWereLost) {
     EXPECT_TRUE(eventually([&] { return entries().count("writeback") == 0; }));
     EXPECT_TRUE(logged("udev's queue overflowed"));
     EXPECT_EQ(daemon.end(SIGTERM), 0);
-}
-
-// The tables ask for the tree's 4 cores of 2 threads. They also count at the end, when on_exit is used.
-TEST_F(ServiceTest, HostTablesThatMatchCount) {
-    tree_.write(kPolicy, std::string("[[host]]\nname = \"a\"\nwhen = { cores = 4, smt = true }\n"
-                                     "daemon = { on_exit = \"keep\" }\n"
-                                     "[[host.workqueue]]\nmatch = \"*\"\nscope = \"smt\"\n"
-                                     "[[host]]\nname = \"b\"\nwhen = { cores = 8 }\n"
-                                     "[[host.workqueue]]\nmatch = \"*\"\nscope = \"leave\"\n"));
-    Daemon daemon(tree_);
-    EXPECT_TRUE(applied());
-    EXPECT_EQ(daemon.end(SIGTERM), 0);
-    EXPECT_TRUE(restore());
-    EXPECT_EQ(scope(), "smt\n");
 }
 
 // cloud-init may set it after the daemon's start. A file of a tree cannot be polled: a tick finds the change.
@@ -113,52 +75,56 @@ TEST_F(ServiceTest, HostTablesAreLookedAtAgainWhenTheHostnameChanges) {
     EXPECT_EQ(daemon.end(SIGTERM), 0);
 }
 
-TEST_F(ServiceTest, KeepsThePolicyInUseWhereTheNewOneIsBroken) {
+// Each row: the file's content and mode, "" for a link to itself.
+TEST_F(ServiceTest, KeepsThePolicyInUseWhereTheNewOneIsBrokenOrNotEvenRead) {
+    struct Broken {
+        std::string text;
+        unsigned mode;
+        const char* said;
+    };
     Daemon daemon(tree_);
     ASSERT_TRUE(applied());
-    tree_.write(kPolicy, "[[workqueue]]\nmatch = \"*\"\nscope = \"leaf\"\n");
-    daemon.send(SIGHUP);
-    EXPECT_TRUE(logged("wq-tuned.toml:3:"));
-    EXPECT_EQ(scope(), "smt\n");
-    EXPECT_EQ(daemon.end(SIGTERM), 0);
-    EXPECT_EQ(scope(), "default\n") << "on_exit is that of the policy in use";
-}
-
-TEST_F(ServiceTest, KeepsThePolicyInUseWhereTheNewOneIsNotEvenRead) {
-    Daemon daemon(tree_);
-    ASSERT_TRUE(applied());
-    tree_.mode(kPolicy, 0666);
-    daemon.send(SIGHUP);
-    EXPECT_TRUE(logged("wq-tuned.toml: everyone may write to it"));
+    for (const auto& [text, mode, said] :
+         {Broken{"[[workqueue]]\nmatch = \"*\"\nscope = \"leaf\"\n", 0644, "wq-tuned.toml:3:"},
+          {kApply, 0666, "wq-tuned.toml: everyone may write to it"},
+          {"", 0644, "wq-tuned.toml: cannot be read: Too many levels"},
+          {std::string(2'000'000, 'x'), 0644, "wq-tuned.toml: larger than 1 MiB"}}) {
+        tree_.remove(kPolicy);
+        if (text.empty()) {
+            tree_.link(kPolicy, "wq-tuned.toml");
+        } else {
+            tree_.write(kPolicy, text);
+            tree_.mode(kPolicy, mode);
+        }
+        daemon.send(SIGHUP);
+        EXPECT_TRUE(logged(said));
+        EXPECT_EQ(scope(), "smt\n") << said;
+    }
     tree_.remove(kPolicy);
-    tree_.link(kPolicy, "wq-tuned.toml");
-    daemon.send(SIGHUP);
-    EXPECT_TRUE(logged("wq-tuned.toml: cannot be read: Too many levels"));
-    tree_.remove(kPolicy);
-    tree_.write(kPolicy, std::string(2'000'000, 'x'));
-    daemon.send(SIGHUP);
-    EXPECT_TRUE(logged("wq-tuned.toml: larger than 1 MiB"));
-    EXPECT_EQ(scope(), "smt\n");
     tree_.write(kPolicy, "[[workqueue]]\nmatch = \"*\"\nscope = \"leave\"\n");
     daemon.send(SIGHUP);
     EXPECT_TRUE(eventually([&] { return scope() == "default\n"; }));
     EXPECT_EQ(daemon.end(SIGTERM), 0);
 }
 
-TEST_F(ServiceTest, ObservesWhereThePolicyIsBrokenAtStart) {
-    {
+// Each row: what prevents writing, and what is there otherwise. What a dead daemon left is put back.
+TEST_F(ServiceTest, OnlyObservesWhereItIsDisabledOrThePolicyIsBrokenAtStart) {
+    for (const auto& [path, text, otherwise] :
+         {std::array{kPolicy, "[daemon\n", kApply}, {"etc/wq-tuned/disabled", "", ""}}) {
+        {
+            Daemon daemon(tree_);
+            ASSERT_TRUE(applied());
+        }  // kill -9
+        ASSERT_EQ(scope(), "smt\n");
+        tree_.write(path, text);
         Daemon daemon(tree_);
-        ASSERT_TRUE(applied());
-    }  // kill -9
-    ASSERT_EQ(scope(), "smt\n");
-    tree_.write(kPolicy, "[daemon\n");
-    Daemon daemon(tree_);
-    EXPECT_TRUE(logged("wq-tuned.toml:1:"));
-    EXPECT_TRUE(eventually([&] { return scope() == "default\n"; })) << "what the dead one left is put back";
-    tree_.write(kPolicy, kApply);
-    daemon.send(SIGHUP);
-    EXPECT_TRUE(applied());
-    EXPECT_EQ(daemon.end(SIGTERM), 0);
+        EXPECT_TRUE(eventually([&] { return scope() == "default\n"; })) << path;
+        tree_.remove(path);
+        if (*otherwise != '\0') tree_.write(path, otherwise);
+        daemon.send(SIGHUP);
+        EXPECT_TRUE(applied()) << path;
+        EXPECT_EQ(daemon.end(SIGTERM), 0);
+    }
 }
 
 TEST_F(ServiceTest, OfManyMistakesInAPolicyTheJournalHasSome) {
@@ -174,7 +140,7 @@ TEST_F(ServiceTest, OfManyMistakesInAPolicyTheJournalHasSome) {
 // The kernel made its pods without it, also where the daemon was restarted since.
 TEST_F(ServiceTest, ACpuThatComesLaterIsNeverKnown) {
     tree_.remove("sys/devices/system");
-    tree_.add(cpu_tree({.cores = 4, .threads = 2, .offline = "7"}));
+    tree_.add(test::cpu_tree({.cores = 4, .threads = 2, .offline = "7"}));
     {
         Daemon daemon(tree_);
         ASSERT_TRUE(applied());
@@ -182,7 +148,7 @@ TEST_F(ServiceTest, ACpuThatComesLaterIsNeverKnown) {
     }
     tree_.remove("sys/devices/system/cpu");
     tree_.remove("sys/devices/system/node");
-    tree_.add(cpu_tree({.cores = 4, .threads = 2}));
+    tree_.add(test::cpu_tree({.cores = 4, .threads = 2}));
     const Daemon daemon(tree_);
     EXPECT_TRUE(logged("pods unknown: CPUs that were not usable when the daemon first started: 7"));
 }
@@ -203,20 +169,6 @@ TEST_F(ServiceTest, IsAloneOnItsTree) {
     EXPECT_EQ(scope(), "smt\n") << "what a running daemon holds is not taken from it";
     EXPECT_EQ(daemon.end(SIGTERM), 0);
     EXPECT_EQ(scope(), "default\n");
-}
-
-TEST_F(ServiceTest, WritesNothingWhereDisabledAndRestores) {
-    {
-        Daemon daemon(tree_);
-        ASSERT_TRUE(applied());
-    }  // kill -9
-    tree_.write("etc/wq-tuned/disabled", "");
-    Daemon daemon(tree_);
-    EXPECT_TRUE(eventually([&] { return scope() == "default\n"; }));
-    tree_.remove("etc/wq-tuned/disabled");
-    daemon.send(SIGHUP);
-    EXPECT_TRUE(applied());
-    EXPECT_EQ(daemon.end(SIGTERM), 0);
 }
 
 TEST_F(ServiceTest, SaysOnceThatItObserves) {
@@ -243,22 +195,20 @@ TEST_F(ServiceTest, SaysOnceThatItObserves) {
     EXPECT_EQ(count("no longer observing"), 1) << log;
 }
 
-TEST_F(ServiceTest, WritesNothingWhereTheCommandLineSaysOff) {
-    tree_.write("proc/cmdline", "wq_tuned=off\n");
-    Daemon daemon(tree_);
-    daemon.send(SIGHUP);
-    EXPECT_TRUE(logged("policy reloaded"));
-    EXPECT_EQ(daemon.end(SIGTERM), 0);
-    EXPECT_EQ(scope(), "default (cache)\n") << "never touched";
-}
-
-TEST_F(ServiceTest, WritesNothingWhereTheBaselineIsBroken) {
-    tree_.write("run/wq-tuned/baseline.json", "{");
-    Daemon daemon(tree_);
-    EXPECT_TRUE(logged("observing, nothing is written"));
-    EXPECT_EQ(daemon.end(SIGTERM), 0);
-    EXPECT_EQ(scope(), "default (cache)\n");
-    EXPECT_EQ(tree_.read("run/wq-tuned/baseline.json"), "{") << "kept for people to look at";
+// Each row: a file, its text and what is logged.
+TEST_F(ServiceTest, TouchesNothingWhereTheCommandLineSaysOffOrTheBaselineIsBroken) {
+    for (const auto& [path, text, said] :
+         {std::array{"proc/cmdline", "wq_tuned=off\n", "policy reloaded"},
+          {"run/wq-tuned/owned.json", "{", "observing, nothing is written"}}) {
+        tree_.write("proc/cmdline", "");
+        tree_.write(path, text);
+        Daemon daemon(tree_);
+        daemon.send(SIGHUP);
+        EXPECT_TRUE(logged(said));
+        EXPECT_EQ(daemon.end(SIGTERM), 0);
+        EXPECT_EQ(scope(), "default (cache)\n") << path;
+        EXPECT_EQ(tree_.read(path), text) << "a broken baseline is kept for people to look at";
+    }
     EXPECT_FALSE(restore());
 }
 

@@ -209,17 +209,7 @@ TEST_F(StatusOfDaemon, EverybodyMayReadWhatTheDaemonKnows) {
 // What could not be written is written once it can be: at the next event, not at the next change.
 TEST_F(StatusOfDaemon, AFileThatCouldNotBeWrittenIsWrittenLater) {
     tree_.add(test::Dir(std::string(kStatus) + "/in the way"));
-    test::Daemon daemon(tree_, [](sd_event* event, test::OnChange on_change) {
-        static test::OnChange tell;
-        tell = std::move(on_change);
-        ::sd_event_add_signal(
-            event, nullptr, SIGUSR1,
-            [](sd_event_source* /*source*/, const signalfd_siginfo* /*info*/, void* /*self*/) {
-                tell(Udev::Change::workqueue);
-                return 0;
-            },
-            nullptr);
-    });
+    test::Daemon daemon(tree_, test::usr1_is(Udev::Change::workqueue));
     ASSERT_TRUE(logged("status.json"));
     tree_.remove(kStatus);
     const auto since = std::chrono::steady_clock::now();

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "counters/counter_table.h"
-#include "counters/machine_counter.h"
 #include "fake_counters.h"
 #include "temp_tree.h"
 

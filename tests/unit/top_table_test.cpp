@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/observe/top_table.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bpf/bpf_shared.h"
 #include "bpf/work_monitor.h"
+#include "ctl/observe/top_rates.h"
+#include "ctl/observe/top_table.h"
+#include "fake_monitor.h"
 
 namespace wq::ctl {
 namespace {
@@ -13,6 +15,293 @@ using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
+using testing::SizeIs;
+using testing::StartsWith;
+
+// ---- top rates
+
+WorkSample at(double seconds, std::vector<KernelWorkqueue> workqueues, std::vector<WorkTimes> times = {}) {
+    WorkSample out;
+    out.seconds = seconds;
+    out.workqueues = std::move(workqueues);
+    out.times = std::move(times);
+    return out;
+}
+
+TEST(TopRates, RatesArePerSecondOfTheIntervalAsItWas) {
+    TopRates rates;
+    auto before = workqueue(1, "a", 100);
+    auto after = workqueue(1, "a", 150);
+    before.cpu_time_us = 1'000'000;
+    after.cpu_time_us = 2'000'000;
+    EXPECT_FALSE(rates.add(at(10, {before}))) << "the first sample is no interval";
+    const auto interval = rates.add(at(12.5, {after}));
+    ASSERT_TRUE(interval);
+    EXPECT_DOUBLE_EQ(interval->seconds, 2.5);
+    const auto& row = interval->workqueues.at(0);
+    EXPECT_EQ(row.items, 50U);
+    EXPECT_DOUBLE_EQ(row.per_second, 20);
+    EXPECT_DOUBLE_EQ(row.cpu.value(), 0.4);
+    EXPECT_EQ(row.now.started, 150U);
+    EXPECT_FALSE(row.reset);
+}
+
+TEST(TopRates, TwoOfOneNameAreTwo) {
+    TopRates rates;
+    rates.add(at(1, {workqueue(1, "events", 10), workqueue(2, "events", 1000)}));
+    const auto interval = rates.add(at(2, {workqueue(2, "events", 1001), workqueue(1, "events", 15)}));
+    ASSERT_THAT(interval->workqueues, SizeIs(2));
+    EXPECT_EQ(interval->workqueues[0].items, 1U);
+    EXPECT_EQ(interval->workqueues[1].items, 5U);
+    EXPECT_EQ(interval->workqueues[0].id, 2U);
+    EXPECT_EQ(interval->workqueues[1].id, 1U);
+}
+
+TEST(TopRates, PoolsSetAnewAreNoNegativeRate) {
+    TopRates rates;
+    auto before = workqueue(1, "a", 1000);
+    before.cpu_time_us = 500;
+    auto after = workqueue(1, "a", 750);  // one of four pools is gone
+    after.pools = 77;
+    after.cpu_time_us = 400;
+    rates.add(at(1, {before}, {times(1, 100, 50)}));
+    const auto row = rates.add(at(3, {after}, {times(1, 110, 50)}))->workqueues.at(0);
+    EXPECT_TRUE(row.reset);
+    EXPECT_EQ(row.items, 10U);
+    EXPECT_DOUBLE_EQ(row.per_second, 5);
+    EXPECT_FALSE(row.cpu);
+    after.started = 760;
+    after.cpu_time_us = 600;
+    const auto later = rates.add(at(4, {after}, {times(1, 110, 50)}))->workqueues.at(0);
+    EXPECT_FALSE(later.reset);
+    EXPECT_TRUE(later.was_reset) << "its total is still younger than those of others";
+    EXPECT_EQ(later.items, 10U) << "the kernel's count is good again";
+    EXPECT_DOUBLE_EQ(later.cpu.value(), 200e-6);
+}
+
+// Items in flight keep an old pool on the list. When the pool goes, its count goes too.
+TEST(TopRates, PoolsThatLingerAreNotCountedAgainWhenTheyLeave) {
+    TopRates rates;
+    auto lingers = workqueue(1, "a", 1010), gone = workqueue(1, "a", 10);
+    lingers.pools = 77;
+    gone.pools = 78;
+    rates.add(at(1, {workqueue(1, "a", 1000)}, {times(1, 100, 50)}));
+    EXPECT_EQ(rates.add(at(2, {lingers}, {times(1, 110, 50)}))->workqueues.at(0).items, 10U);
+    EXPECT_EQ(rates.add(at(3, {gone}, {times(1, 112, 50)}))->workqueues.at(0).items, 2U);
+}
+
+// The new pools may have counted more than the old ones had, or nothing.
+TEST(TopRates, PoolsSetAnewShowWhereTheTotalGrewNonetheless) {
+    for (const unsigned grown : {500U, 0U}) {
+        TopRates rates;
+        auto after = workqueue(1, "a", grown);
+        after.pools = 77;
+        rates.add(at(1, {workqueue(1, "a", 10)}, {times(1, 10, 50)}));
+        const auto row = rates.add(at(2, {after}, {times(1, 10 + grown, 50)}))->workqueues.at(0);
+        EXPECT_TRUE(row.reset);
+        EXPECT_EQ(row.items, grown);
+        EXPECT_FALSE(row.cpu);
+    }
+}
+
+TEST(TopRates, AWorkqueueThatIsNewBeganWithNothing) {
+    TopRates rates;
+    rates.add(at(1, {workqueue(1, "a", 7)}));
+    const auto interval = rates.add(at(2, {workqueue(1, "a", 7), workqueue(2, "b", 3)}));
+    EXPECT_EQ(interval->workqueues[1].items, 3U);
+    EXPECT_FALSE(interval->workqueues[1].reset);
+    // A new workqueue at an address that has become free.
+    const auto next = rates.add(at(3, {workqueue(1, "c", 5)}));
+    ASSERT_THAT(next->workqueues, SizeIs(1));
+    EXPECT_EQ(next->workqueues[0].items, 5U);
+    EXPECT_FALSE(next->workqueues[0].reset);
+    EXPECT_EQ(next->workqueues[0].id, 3U);
+}
+
+TEST(TopRates, WaitsAreThoseOfTheInterval) {
+    TopRates rates;
+    const unsigned fast = wq_bucket_by(1000, kTimeBits);
+    const unsigned slow = wq_bucket_by(1'000'000, kTimeBits);
+    rates.add(at(1, {workqueue(1, "a")}, {times(1, 1000, fast, 50)}));
+    auto now = times(1, 1000, fast, 50);
+    now.waited[slow] = 10;
+    now.queued += 4;
+    now.lock_ns += 4000;
+    const auto row = rates.add(at(2, {workqueue(1, "a")}, {now}))->workqueues.at(0);
+    EXPECT_EQ(row.timed, 10U);
+    EXPECT_NEAR(*row.p50, 1e6, 1e6 / 8);
+    EXPECT_NEAR(*row.p99, 1e6, 1e6 / 8);
+    EXPECT_DOUBLE_EQ(*row.lock, 1000);
+    const auto none = rates.add(at(3, {workqueue(1, "a"), workqueue(2, "b")}, {now}));
+    ASSERT_EQ(none->workqueues.size(), 2U);
+    for (const auto& idle : none->workqueues) {
+        EXPECT_EQ(idle.timed, 0U);
+        EXPECT_FALSE(idle.p50 || idle.p90 || idle.p99 || idle.lock) << "without items there is no wait";
+    }
+}
+
+TEST(TopRates, BucketsWrapAround) {
+    TopRates rates;
+    rates.add(at(1, {workqueue(1, "a")}, {times(1, 0xfffffff0U, 50)}));
+    const auto interval = rates.add(at(2, {workqueue(1, "a")}, {times(1, 0x10U, 50)}));
+    EXPECT_EQ(interval->workqueues.at(0).timed, 0x20U);
+}
+
+// The monitor drops the data of a workqueue that is gone; a new one at the same address starts at zero.
+TEST(TopRates, WhatComesBackAtAnAddressIsTimedFromItsBeginning) {
+    TopRates rates;
+    rates.add(at(1, {workqueue(1, "a")}, {times(1, 100, 50, 10)}));
+    rates.add(at(2, {}, {times(1, 100, 50, 10)}));
+    const auto row = rates.add(at(3, {workqueue(1, "a", 5)}, {times(1, 5, 50, 20)}))->workqueues.at(0);
+    EXPECT_EQ(row.timed, 5U);
+    EXPECT_DOUBLE_EQ(*row.lock, 20);
+}
+
+TEST(TopRates, FunctionsAreThoseWithItems) {
+    TopRates rates;
+    auto before = at(1, {workqueue(1, "a"), workqueue(2, "b")});
+    before.functions = {{1, 10, "f", 100, 1'000'000'000}, {2, 10, "f", 5, 1}};
+    auto after = before;
+    after.seconds = 3;
+    after.functions[0].items = 104;
+    after.functions[0].busy_ns = 2'000'000'000;
+    after.functions.push_back({2, 11, "g", 1, 500});
+    after.functions.push_back({9, 11, "g", 1, 500});  // of a workqueue that is not on the list
+    after.lost = 7;
+    rates.add(before);
+    const auto interval = rates.add(after);
+    EXPECT_EQ(interval->lost, 7U);
+    ASSERT_THAT(interval->functions, SizeIs(2));
+    const auto& f = interval->functions[0];
+    EXPECT_EQ(f.function + "@" + f.workqueue, "f@a");
+    EXPECT_EQ(f.items, 4U);
+    EXPECT_DOUBLE_EQ(f.per_second, 2);
+    EXPECT_DOUBLE_EQ(f.busy, 0.5);
+    EXPECT_DOUBLE_EQ(f.mean, 250e6);
+    EXPECT_EQ(interval->functions[1].function + "@" + interval->functions[1].workqueue, "g@b");
+}
+
+WorkqueueRow row(unsigned id, std::uint64_t items, double wait) {
+    WorkqueueRow out;
+    out.id = id;
+    out.items = items;
+    out.per_second = static_cast<double>(items) / 2;
+    out.p50 = wait;
+    out.p99 = 10 * wait;
+    return out;
+}
+
+TopInterval interval(std::vector<WorkqueueRow> rows) {
+    TopInterval out;
+    out.seconds = 2;
+    out.workqueues = std::move(rows);
+    return out;
+}
+
+TEST(TopHistory, HasAPointForEachInterval) {
+    TopHistory history;
+    history.add(interval({row(1, 10, 5), row(2, 4, 7)}));
+    history.add(interval({row(1, 0, 0)}));
+    history.add(interval({row(1, 20, 6), row(3, 2, 1)}));
+    const auto first = history.of({1, ""});
+    ASSERT_EQ(first.size(), 3U);
+    EXPECT_EQ(first[0].per_second, 5);
+    EXPECT_EQ(first[0].low, 5);
+    EXPECT_EQ(first[0].high, 50);
+    EXPECT_EQ(first[1].per_second, 0);
+    EXPECT_EQ(first[1].seconds, 2);
+    EXPECT_FALSE(first[1].high) << "nothing waited";
+    EXPECT_EQ(first[2].per_second, 10);
+    EXPECT_EQ(history.of({3, ""})[0].per_second, 0) << "it was not there yet";
+    EXPECT_EQ(history.of({4, ""}).size(), 3U);
+    TopInterval one = interval({row(1, 10, 5)});
+    one.functions = {{1, "wq", "a", 6, 3, 0.5, 100}, {1, "wq", "b", 4, 2, 0.1, 200}};
+    history.add(one);
+    EXPECT_EQ(history.of({1, "a"}).back().per_second, 3) << "functions are apart";
+    EXPECT_EQ(history.of({1, "b"}).back().high, 200);
+    EXPECT_FALSE(history.of({1, "b"}).back().low);
+    EXPECT_EQ(history.of({1, ""}).back().per_second, 5);
+}
+
+TEST(TopHistory, ForgetsTheOldest) {
+    TopHistory history;
+    history.add(interval({row(1, 100, 5), row(2, 100, 5)}));
+    for (std::size_t i = 1; i < TopHistory::kMost; i++) history.add(interval({row(1, 10, 5)}));
+    EXPECT_EQ(history.of({1, ""}).front().per_second, 50);
+    EXPECT_EQ(history.of({2, ""}).front().per_second, 50);
+    history.add(interval({row(1, 30, 5)}));
+    const auto first = history.of({1, ""});
+    ASSERT_EQ(first.size(), TopHistory::kMost);
+    EXPECT_EQ(first.front().per_second, 5);
+    EXPECT_EQ(first.back().per_second, 15);
+    EXPECT_EQ(history.of({2, ""}).front().per_second, 0);
+}
+
+TEST(TopGraph, ShowsRatesAndWaits) {
+    const std::vector<HistoryPoint> points{{1, 10, 1000, 10'000},
+                                           {1, 0, std::nullopt, std::nullopt},
+                                           {1, 40, 1000, 1'000'000},
+                                           {1, 20, 100'000, 100'000}};
+    EXPECT_THAT(graph_lines(points, false, 80, 11),
+                ElementsAre("ITEMS/S  now 20, mean 18",               //
+                            StartsWith("    40|"), EndsWith("  # "),  //
+                            EndsWith("  ##"), EndsWith("# ##"),       //
+                            "WAIT from queueing to start, # P50, : P99, log scale  now 100us, 100us",
+                            EndsWith("  : "), EndsWith("  :#"), EndsWith(": :#"),  //
+                            EndsWith("# ##"), EndsWith("now")));
+}
+
+TEST(TopGraph, NamesTheEndsOfItsScales) {
+    const auto lines = graph_lines({{1, 10, 1000, 10'000}, {1, 5000, 2000, 84'000'000}}, false, 40, 21);
+    ASSERT_EQ(lines.size(), 21U);
+    EXPECT_THAT(lines[1], StartsWith("  5000|"));
+    EXPECT_THAT(lines[9], StartsWith("     0|"));
+    EXPECT_THAT(lines[11], StartsWith("  84ms|"));
+    EXPECT_THAT(lines[19], StartsWith(" 1.0us|"));
+    EXPECT_THAT(lines[20], StartsWith("       -2 s"));
+    EXPECT_THAT(lines[19], EndsWith("##"));
+    EXPECT_THAT(lines[1], EndsWith(" #")) << "what is small still shows";
+    EXPECT_THAT(lines[9], EndsWith("##"));
+}
+
+TEST(TopGraph, SqueezesManyIntervalsIntoItsColumns) {
+    std::vector<HistoryPoint> points(600, {1, 10, 1000, 1000});
+    points[599] = {1, 370, 1000, 64'000};
+    const auto lines = graph_lines(points, false, 80, 21);
+    for (const auto& line : lines) EXPECT_LE(line.size(), 80U) << line;
+    // 600 points, nine per column, need 67 of the 73 columns. The last column has eight times 10 and one 370.
+    EXPECT_THAT(lines[0], StartsWith("ITEMS/S  now 370, mean 11"));
+    EXPECT_THAT(lines[1], StartsWith("    50|"));
+    EXPECT_THAT(lines[1], EndsWith(" #"));
+    EXPECT_EQ(lines[9].size(), 80U);
+    EXPECT_THAT(lines[9], EndsWith("#"));
+    EXPECT_THAT(lines[11], StartsWith("  64us|"));
+    EXPECT_THAT(lines[20], StartsWith("       -10.0 min"));
+}
+
+TEST(TopGraph, OfAFunctionHasItsMeanTimeAndOfNothingIsEmpty) {
+    const auto lines = graph_lines({{1, 10, std::nullopt, 5000}}, true, 80, 11);
+    EXPECT_EQ(lines[5], "MEAN from start to end, log scale  now 5.0us");
+    EXPECT_THAT(lines[9], EndsWith("#"));
+    const auto idle = graph_lines({{1, 0, std::nullopt, std::nullopt}}, false, 80, 11);
+    EXPECT_EQ(idle[0], "ITEMS/S  now 0, mean 0");
+    EXPECT_THAT(idle[5], EndsWith("now -, -"));
+    EXPECT_THAT(idle[6], StartsWith("     -|"));
+    for (const auto& line : idle) EXPECT_EQ(line.find('#', 40), std::string::npos) << line;
+    EXPECT_EQ(graph_lines({}, false, 80, 11).size(), 11U);
+}
+
+TEST(TopGraph, FitsWhereThereIsLittleRoom) {
+    const std::vector<HistoryPoint> points(50, {1, 10, 1000, 84'000'000});
+    for (std::size_t columns = 1; columns < 30; columns++)
+        for (std::size_t lines = 1; lines < 12; lines++) {
+            const auto graph = graph_lines(points, false, columns, lines);
+            EXPECT_LE(graph.size(), lines);
+            for (const auto& line : graph) EXPECT_LE(line.size(), columns);
+        }
+}
+
+// ---- top table
 
 WorkqueueRow row(const std::string& name, double per_second, std::optional<double> p99 = {}) {
     WorkqueueRow out;
@@ -94,6 +383,10 @@ TEST(TopTable, SortsNumbersDownAndNamesUp) {
     EXPECT_THAT(names_of(rows, {"name", true}), ElementsAre("c", "b", "a"));
     EXPECT_THAT(names_of(rows, {"p99"}), ElementsAre("c", "b", "a")) << "no wait comes last";
     EXPECT_THAT(names_of(rows, {"total"}), ElementsAre("a", "b", "c")) << "equals by name";
+    const auto table = lay_out(rows, {"p99"}, 80);
+    EXPECT_THAT(table.header.substr(table.sorted_at, table.sorted_width), HasSubstr("P99"));
+    EXPECT_EQ(lay_out(rows, {"name"}, 80).sorted_at, 0U);
+    EXPECT_EQ(lay_out(rows, {"rescued"}, 40).sorted_width, 0U);
 }
 
 TEST(TopTable, EveryKeySorts) {
@@ -115,14 +408,6 @@ TEST(TopTable, EveryKeySorts) {
         EXPECT_EQ(names_of(functions, {key}, 160).at(0), first) << key;
         EXPECT_NE(names_of(functions, {key, true}, 160).at(0), first) << key << " reversed";
     }
-}
-
-TEST(TopTable, TellsWhereTheSortedColumnIs) {
-    const std::vector rows{row("kcryptd-254:0-1", 1)};
-    const auto table = lay_out(rows, {"p99"}, 80);
-    EXPECT_THAT(table.header.substr(table.sorted_at, table.sorted_width), HasSubstr("P99"));
-    EXPECT_EQ(lay_out(rows, {"name"}, 80).sorted_at, 0U);
-    EXPECT_EQ(lay_out(rows, {"rescued"}, 40).sorted_width, 0U);
 }
 
 TEST(TopTable, WhatCannotHappenIsNotZeroAndATotalThatBeganAnewIsMarked) {

@@ -69,14 +69,20 @@ TEST(OtherSources, BadSyntheticIsOneLine) {
         EXPECT_THAT(why_not(std::string("synthetic:") + text), HasSubstr("more than 65536 CPUs")) << text;
 }
 
+// The XML that hwloc exports of the synthetic topology TEXT, in TREE's machine.xml.
+std::string exported(TempTree& tree, const char* text) {
+    hwloc_topology_t hwloc = nullptr;
+    EXPECT_EQ(hwloc_topology_init(&hwloc), 0);
+    EXPECT_EQ(hwloc_topology_set_synthetic(hwloc, text), 0);
+    EXPECT_EQ(hwloc_topology_load(hwloc), 0);
+    EXPECT_EQ(hwloc_topology_export_xml(hwloc, tree.path("machine.xml").c_str(), 0), 0);
+    hwloc_topology_destroy(hwloc);
+    return tree.read("machine.xml");
+}
+
 TEST(OtherSources, XmlIsWhatWasExported) {
     TempTree tree;
-    hwloc_topology_t hwloc = nullptr;
-    ASSERT_EQ(hwloc_topology_init(&hwloc), 0);
-    ASSERT_EQ(hwloc_topology_set_synthetic(hwloc, "numa:2 l3:2 core:3 pu:2"), 0);
-    ASSERT_EQ(hwloc_topology_load(hwloc), 0);
-    ASSERT_EQ(hwloc_topology_export_xml(hwloc, tree.path("machine.xml").c_str(), 0), 0);
-    hwloc_topology_destroy(hwloc);
+    const std::string text = exported(tree, "numa:2 l3:2 core:3 pu:2");
     const Topology topology = must_read("xml:" + tree.path("machine.xml"));
     const Topology same = must_read("synthetic:numa:2 l3:2 core:3 pu:2");
     EXPECT_EQ(topology.cores, same.cores);
@@ -85,7 +91,6 @@ TEST(OtherSources, XmlIsWhatWasExported) {
 
     // A truncated file gives an error, and nothing worse.
     const LeaksOfHwloc leaks;
-    const std::string text = tree.read("machine.xml");
     for (std::size_t length = 0; length < text.size() - 20; length += 97) {
         tree.write("cut.xml", text.substr(0, length));
         EXPECT_THAT(why_not("xml:" + tree.path("cut.xml")), HasSubstr("cut.xml")) << length;
@@ -95,13 +100,7 @@ TEST(OtherSources, XmlIsWhatWasExported) {
 // hwloc's parsers crash on one in twenty of these.
 TEST(OtherSources, SpoiltXmlNeverCrashes) {
     TempTree tree;
-    hwloc_topology_t hwloc = nullptr;
-    ASSERT_EQ(hwloc_topology_init(&hwloc), 0);
-    ASSERT_EQ(hwloc_topology_set_synthetic(hwloc, "numa:2 l3:1 core:2 pu:2"), 0);
-    ASSERT_EQ(hwloc_topology_load(hwloc), 0);
-    ASSERT_EQ(hwloc_topology_export_xml(hwloc, tree.path("machine.xml").c_str(), 0), 0);
-    hwloc_topology_destroy(hwloc);
-    const std::string sane = tree.read("machine.xml");
+    const std::string sane = exported(tree, "numa:2 l3:1 core:2 pu:2");
     const LeaksOfHwloc leaks;
     std::mt19937 random(42);
     for (int i = 0; i < 100; i++) {

@@ -151,25 +151,14 @@ TEST_F(Verdicts, WhatIsNoVerdictIsSetAside) {
     ASSERT_TRUE(keep(store_, record()));
     const json good = json::parse(tree_.read(kFile));
     const std::pair<const char*, json> rows[] = {
-        {"class", 6},
-        {"pairs", -1},
         {"time", -5},
         {"time", 1e18},
         {"comparison", 0},
-        {"comparison", 4294967296},
         {"verdict", "superb"},
         {"e_regressed", nullptr},
-        {"e_improved", -1},
-        {"effect_percent", "NaN"},
-        {"judged", 1},
         {"interval_percent", json::array({1})},
-        {"alpha", 0},
         {"alpha", 0.6},
         {"tolerance", -1},
-        {"max_pairs", nullptr},
-        {"cpus", nullptr},
-        {"target", json::object()},
-        {"differences", {1}},
         {"differences", {{{"counter", ""}, {"higher_is_better", true}, {"last", json::array()}}}},
     };
     for (const auto& [key, value] : rows) {

@@ -28,8 +28,9 @@ echo 0 >"$wq/affinity_strict"
 start() {
   rm -f "$root"/{started,said}
   echo smt >"$wq/affinity_scope"
-  printf '{"version": 1, "entries": [{"name": "kcryptd", "inode": %s, "scope": "default", "strict": false, "may_hold": ["smt"],
-    "may_strict": null, "order": ""}]}\n' "$(stat -c %i "$wq")" >"$tree/run/wq-tuned/baseline.json"
+  printf '{"version": 1, "entries": [{"target": "kcryptd", "file": "affinity_scope", "inode": %s, "baseline": "default",
+    "claim": ["smt"], "strict": {"file": "affinity_strict", "baseline": "0", "claim": []}, "holder": "policy",
+    "note": "", "external": false}]}\n' "$(stat -c %i "$wq")" >"$tree/run/wq-tuned/owned.json"
   PATH=$root/bin:$PATH "$run" --config policy 2>"$root/err" &
   shell=$!
   for ((i = 0; i < 200; ++i)); do [ ! -s "$root/started" ] || break; sleep 0.05; done
@@ -54,7 +55,7 @@ start
 kill -KILL "$daemon"
 ends "killed" 137
 start
-echo '{' >"$tree/run/wq-tuned/baseline.json"
+echo '{' >"$tree/run/wq-tuned/owned.json"
 kill -TERM "$shell"
 wait "$shell"
 [ $? = 1 ] || complain "a restore that fails is not reported"

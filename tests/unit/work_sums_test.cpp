@@ -82,56 +82,40 @@ TEST(WorkSums, NeverMoreThanWereQueued) {
     EXPECT_LE(count.stuck, 2U);
 }
 
-class Statistics : public testing::Test {
-  protected:
+struct Statistics {
     // A window of two seconds, with 250 ticks per second.
     KernelLook before{1'000'000'000, 1000, {{}, {7, 500, 400, 80'000}}};
     KernelLook after{3'000'000'000, 1500, {{}, {7, 10'500, 10'400, 1'080'000}}};
     WorkCount count;
 };
 
-TEST_F(Statistics, OfTheKernel) {
-    add_statistics(count, before, after, 1);
-    EXPECT_DOUBLE_EQ(count.throughput, 5000);
-    EXPECT_DOUBLE_EQ(count.cpu, 100'000);
-}
-
-TEST_F(Statistics, CpuTimeNeedsTwoHundredTicks) {
-    after.of[1].cpu_time_us = before.of[1].cpu_time_us + 200 * 4000;
-    add_statistics(count, before, after, 1);
-    EXPECT_DOUBLE_EQ(count.cpu, 80'000);
-    after.of[1].cpu_time_us -= 4000;
-    add_statistics(count, before, after, 1);
-    EXPECT_TRUE(std::isnan(count.cpu));
-    EXPECT_DOUBLE_EQ(count.throughput, 5000);
-}
-
-TEST_F(Statistics, NothingCompletedIsKnown) {
-    after.of[1].completed = before.of[1].completed;
-    add_statistics(count, before, after, 1);
-    EXPECT_EQ(count.throughput, 0);
-    EXPECT_TRUE(std::isnan(count.cpu));
-}
-
-TEST_F(Statistics, NotAcrossPoolsThatWereReplaced) {
-    after.of[1].pools = 8;
-    add_statistics(count, before, after, 1);
-    EXPECT_TRUE(std::isnan(count.throughput));
-    EXPECT_TRUE(std::isnan(count.cpu));
-}
-
-TEST_F(Statistics, NotWithoutPools) {
-    add_statistics(count, before, after, 0);
-    EXPECT_TRUE(std::isnan(count.throughput));
-    add_statistics(count, before, after, 2);
-    EXPECT_TRUE(std::isnan(count.throughput));
-}
-
-// Followers of the default come and go, and their counts with them.
-TEST_F(Statistics, NotBackwards) {
-    after.of[1].completed = before.of[1].completed - 1;
-    add_statistics(count, before, after, 1);
-    EXPECT_TRUE(std::isnan(count.throughput));
+// NaN: not known.
+TEST(StatisticsOfPools, AreKnownOrNot) {
+    const double none = NAN;
+    const struct {
+        const char* what;
+        void (*change)(Statistics& of);
+        unsigned target;
+        double throughput, cpu;
+    } rows[] = {
+        {"as they are", [](auto&) {}, 1, 5000, 100'000},
+        {"200 ticks", [](auto& s) { s.after.of[1].cpu_time_us = 80'000 + 200 * 4000; }, 1, 5000, 80'000},
+        {"fewer ticks", [](auto& s) { s.after.of[1].cpu_time_us = 80'000 + 199 * 4000; }, 1, 5000, none},
+        {"nothing completed", [](auto& s) { s.after.of[1].completed = 400; }, 1, 0, none},
+        // Followers of the default come and go, and their counts with them.
+        {"backwards", [](auto& s) { s.after.of[1].completed = 399; }, 1, none, none},
+        {"pools were replaced", [](auto& s) { s.after.of[1].pools = 8; }, 1, none, none},
+        {"a target without pools", [](auto&) {}, 0, none, none},
+        {"no such target", [](auto&) {}, 2, none, none},
+    };
+    const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+    for (const auto& [what, change, target, throughput, cpu] : rows) {
+        Statistics of;
+        change(of);
+        add_statistics(of.count, of.before, of.after, target);
+        EXPECT_TRUE(same(of.count.throughput, throughput)) << what;
+        EXPECT_TRUE(same(of.count.cpu, cpu)) << what;
+    }
 }
 
 }  // namespace

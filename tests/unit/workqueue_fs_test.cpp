@@ -157,9 +157,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Absurd{"affinity_scope", "\x1b[31msmt\n", "not an affinity scope"},
                     Absurd{"affinity_scope", "s", "affinity_scope: reading: File too large", 1 << 20}));
 
-TEST(WorkqueueFs, PlansNothingWithoutTheUnboundMask) {
+TEST(WorkqueueFs, PlansNothingWithoutTheUnboundMaskOrScopeFiles) {
     TempTree tree = tree_of({});
     const WorkqueueFs files(Paths{tree.root()});
+    const CpuSet mask = files.unbound_mask();
+    ASSERT_FALSE(mask.empty());
     for (const char* text : {"", "garbage\n"}) {
         tree.write("sys/devices/virtual/workqueue/cpumask", text);
         EXPECT_THAT(untouchable(tree), HasSubstr("unbound cpumask"));
@@ -167,22 +169,9 @@ TEST(WorkqueueFs, PlansNothingWithoutTheUnboundMask) {
     }
     tree.remove("sys/devices/virtual/workqueue/cpumask");
     EXPECT_THAT(untouchable(tree), HasSubstr("unbound cpumask"));
-}
-
-TEST(WorkqueueFs, SkipsAKernelWithoutScopeFiles) {
-    TempTree tree = tree_of({});
+    EXPECT_EQ(files.read("a", mask)->effective, mask) << "one that was read once serves all targets";
     tree.remove(wq_path("a"));
     EXPECT_THAT(untouchable(tree), HasSubstr("affinity_scope"));
-}
-
-TEST(WorkqueueFs, AMaskThatWasReadOnceServesAllTargets) {
-    TempTree tree = tree_of({});
-    const WorkqueueFs files(Paths{tree.root()});
-    const CpuSet mask = files.unbound_mask();
-    ASSERT_FALSE(mask.empty());
-    tree.remove("sys/devices/virtual/workqueue/cpumask");
-    EXPECT_EQ(files.read("a", mask)->effective, mask);
-    EXPECT_NE(files.read("a")->untouchable, "") << "asked again, there is none";
 }
 
 // ---- writing
@@ -218,19 +207,14 @@ TEST_F(WorkqueueFsWrite, RefusesAnotherWorkqueueOfTheSameName) {
     EXPECT_EQ(files_.writes(), 0U);
 }
 
-TEST_F(WorkqueueFsWrite, SaysWhichFileReadsAsNothing) {
+TEST_F(WorkqueueFsWrite, SaysWhichFileReadsAsNothingOrIsGone) {
     tree_.write(wq_path("a"), "");
     const auto read = files_.read_scope("a", inode_);
     ASSERT_FALSE(read);
     EXPECT_THAT(read.error().text, testing::StartsWith("a: affinity_scope: "));
-}
-
-TEST_F(WorkqueueFsWrite, SaysWhatIsGone) {
     tree_.remove("sys/devices/virtual/workqueue/a");
     EXPECT_EQ(files_.read("a").error().code, ENOENT);
-    const auto written = files_.write_scope("a", inode_, "smt");
-    ASSERT_FALSE(written);
-    EXPECT_EQ(written.error().code, ENOENT);
+    EXPECT_EQ(files_.write_scope("a", inode_, "smt").error().code, ENOENT);
 }
 
 TEST_F(WorkqueueFsWrite, StaysInItsFolder) {

@@ -10,7 +10,7 @@
 #include "ctl/commands/judge_command.h"
 #include "ctl/fleet/fleet_command.h"
 #include "ctl/fleet/ledgers.h"
-#include "ctl/lab/ab_command.h"
+#include "ctl/lab/ab.h"
 #include "ctl/machine.h"
 #include "ctl/observe/diagnosis.h"
 #include "ctl/observe/dump_command.h"

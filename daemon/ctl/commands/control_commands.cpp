@@ -12,12 +12,12 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "ctl/machine.h"
-#include "ctl/render/progress.h"
+#include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
 #include "ctl/shell_word.h"
 #include "machine/workqueue_fs.h"
-#include "owned/baseline.h"
-#include "owned/mask_store.h"
+#include "owned/owned.h"
+#include "owned/writer.h"
 #include "service/bus.h"
 #include "service/status.h"
 
@@ -123,30 +123,29 @@ std::string echo_text(const std::string& word, const std::string& path) {
     return fmt::format("echo {} > {}\n", plain ? word : shell_quoted(word), shell_quoted(path));
 }
 
-// The commands that restore one entry. Only files whose current value is ours are restored.
-std::string commands(const Paths& paths, const WorkqueueFs& files, const BaselineEntry& entry) {
-    std::string out;
-    const std::string folder = paths.workqueues() + "/" + entry.name;
-    const auto scope = files.read_scope(entry.name, entry.inode);
-    if (scope && scope->word != entry.scope && entry.may_be_ours(scope->word))
-        out += echo_text(entry.scope, entry.name == kDefaultTarget
-                                          ? paths.parameters() + "/default_affinity_scope"
-                                          : folder + "/affinity_scope");
-    if (!entry.may_strict || !entry.strict) return out;
-    const auto strict = files.read_strict(entry.name, entry.inode);
-    if (strict && *strict != *entry.strict)
-        out += echo_text(*entry.strict ? "1" : "0", folder + "/affinity_strict");
-    return out;
+std::string path_of(const Paths& paths, const std::string& name, Knob file) {
+    if (name == kDefaultTarget) return paths.parameters() + "/default_affinity_scope";
+    constexpr const char* kFiles[] = {"/affinity_scope", "/affinity_strict", "/cpumask"};
+    const std::string folder = name == kDefaultMask ? "" : "/" + name;
+    return paths.workqueues() + folder + kFiles[static_cast<std::size_t>(file)];
 }
 
-// Like the function above, for a mask.
-std::string commands(const Paths& paths, const WorkqueueFs& files, const MaskEntry& entry) {
-    const auto now = files.read_mask(entry.name);
-    if (!now || now->inode != entry.inode || now->cpus == entry.before() || !entry.may_be_ours(now->cpus))
-        return "";
-    const std::string folder = entry.name == kDefaultMask ? "" : "/" + entry.name;
-    return fmt::format("echo {} > {}\n", shell_quoted(entry.baseline),
-                       shell_quoted(paths.workqueues() + folder + "/cpumask"));
+// The command that restores one file, if it holds NOW and that is ours.
+std::string command(const Paths& paths, const std::string& name, const Attribute& attribute,
+                    const std::string& now) {
+    if (attribute.same(now, attribute.baseline) || !attribute.is_claimed(now)) return "";
+    return echo_text(attribute.baseline, path_of(paths, name, attribute.file));
+}
+
+// The commands that restore one entry.
+std::string commands(const Paths& paths, const WorkqueueFs& files, const Owned& entry) {
+    Owned settled = entry;
+    const Look now = look_at(files, settled);
+    std::string out;
+    if (now.scope) out += command(paths, entry.name, entry.main, now.scope->word);
+    if (now.mask) out += command(paths, entry.name, entry.main, now.mask->text);
+    if (now.strict) out += command(paths, entry.name, *entry.strict, text_of_strict(*now.strict));
+    return out;
 }
 
 }  // namespace
@@ -154,19 +153,15 @@ std::string commands(const Paths& paths, const WorkqueueFs& files, const MaskEnt
 int undo(const Options& options) {
     const Paths paths{options.root};
     const WorkqueueFs files(paths);
-    BaselineStore store(paths.baseline());
+    OwnedStore store(paths.owned());
     if (const auto loaded = store.load(); !loaded) return complain(loaded.error().text);
-    MaskStore masks(paths.masks());
-    const auto loaded = masks.load();
     std::string out;
-    for (const auto& [name, entry] : store.entries()) out += commands(paths, files, entry);
-    for (const auto& [name, entry] : masks.entries()) out += commands(paths, files, entry);
+    for (const Owned* entry : store.all()) out += commands(paths, files, *entry);
     if (exists(paths.lab()))
         out += fmt::format("wq-tunectl{} ab --restore\n",
                            paths.root.empty() ? "" : " --root " + shell_quoted(paths.root));
-    if (loaded && out.empty()) out = "# nothing to put back\n";
-    fmt::print("{}", out);
-    return loaded ? int{kOk} : complain(loaded.error().text);
+    fmt::print("{}", out.empty() ? "# nothing to put back\n" : out);
+    return kOk;
 }
 
 }  // namespace wq::ctl

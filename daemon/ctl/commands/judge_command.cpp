@@ -6,20 +6,19 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/file.h"
+#include "ctl/commands/recording.h"
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
+#include "evidence/accrue.h"
 #include "evidence/comparison.h"
-#include "evidence/e_process.h"
-#include "evidence/recording.h"
+#include "evidence/ledger.h"
 #include "evidence/verdicts.h"
 #include "policy/quantity.h"
 
@@ -34,17 +33,33 @@ struct Answer {
     std::vector<std::string> row;
 };
 
-Answer judge_one(const RecordedComparison& recorded, const JudgeOptions& options) {
+struct JudgeOptions {
+    std::string file;
+    bool json = false;
+    double tolerance = 0;
+    bool watch = false;                  // use the e-detector instead of a comparison
+    AccrualRule rule{.only_one = true};  // all of alpha is for this comparison
+};
+
+LedgerEntry begun(const RecordedComparison& recorded, const JudgeOptions& options) {
     std::vector<ComparedCounter> counters = recorded.counters;
     for (ComparedCounter& counter : counters) counter.tolerance = options.tolerance;
-    Comparison comparison(counters);
-    Decision at;
-    for (const auto& pair : recorded.pairs) {
-        comparison.add(std::vector<std::optional<PairValues>>(pair.begin(), pair.end()));
-        at = comparison.decide({options.alpha, options.candidates});
-        if (at.judgement != Judgement::undecided || at.pairs >= options.max_pairs) break;
-    }
-    const Effect effect = comparison.effect(at.column);
+    LedgerEntry out;
+    out.columns = Comparison(counters).columns();
+    return out;
+}
+
+PairEvidence evidence_in(const std::vector<PairValues>& pair) {
+    return {{pair.begin(), pair.end()}, {}};
+}
+
+Answer judge_one(const RecordedComparison& recorded, const JudgeOptions& options) {
+    LedgerEntry entry = begun(recorded, options);
+    Accrual last;
+    for (std::size_t p = 0; p < recorded.pairs.size() && last.turn == Turn::none; p++)
+        last = accrue(entry, evidence_in(recorded.pairs[p]), options.rule);
+    const Decision& at = last.decision;
+    const Effect effect = Comparison(entry.columns).effect(at.column);
     const double worse = evidence_of(at.log_worse);
     const double better = evidence_of(at.log_better);
     return {{{"trial", recorded.name},
@@ -61,19 +76,14 @@ Answer judge_one(const RecordedComparison& recorded, const JudgeOptions& options
 
 // LN M: the highest value of all counters' e-detectors, at the end.
 Answer watch_one(const RecordedComparison& recorded, const JudgeOptions& options) {
-    std::vector<EDetector> detectors(recorded.counters.size());
-    const double enough =
-        std::log(static_cast<double>(detectors.size()) * static_cast<double>(options.run_length));
+    LedgerEntry entry = begun(recorded, options);
+    entry.judgement = Judgement::improved;
     std::optional<std::size_t> alarm_at;  // pair, from 1
     double log_m = 0;
     for (std::size_t p = 0; p < recorded.pairs.size() && !alarm_at; p++) {
-        log_m = -std::numeric_limits<double>::infinity();
-        for (std::size_t i = 0; i < detectors.size(); i++) {
-            const PairValues& r = recorded.pairs[p][i];
-            detectors[i].add(log_ratio(recorded.counters[i], r) - std::log1p(options.tolerance));
-            log_m = std::max(log_m, detectors[i].log());
-        }
-        if (log_m >= enough) alarm_at = p + 1;
+        const Accrual accrual = accrue(entry, evidence_in(recorded.pairs[p]), options.rule);
+        log_m = accrual.watch;
+        if (accrual.turn == Turn::taken_back) alarm_at = p + 1;
     }
     return {{{"trial", recorded.name}, {"alarm_at", or_null(alarm_at)}, {"log_m", log_m}},
             {recorded.name, alarm_at ? std::to_string(*alarm_at) : "-", fmt::format("{:.4g}", log_m)}};
@@ -85,8 +95,6 @@ Result<std::string> read_recording_file(const std::string& path) {
     if (!fd) return fail_errno(path, errno);
     return read_all(fd.get(), kMaxRecording).map_error([&](const Error& e) { return e.in(path); });
 }
-
-}  // namespace
 
 int judge(const JudgeOptions& options) {
     const auto text = read_recording_file(options.file);
@@ -109,6 +117,8 @@ int judge(const JudgeOptions& options) {
     return kOk;
 }
 
+}  // namespace
+
 CommandRun set_up_judge(CLI::App& command, const Invocation& /*invocation*/) {
     const auto options = std::make_shared<JudgeOptions>();
     command.add_option("FILE", options->file, "CSV: trial,pair,arm,counter,value")
@@ -118,17 +128,17 @@ CommandRun set_up_judge(CLI::App& command, const Invocation& /*invocation*/) {
     command.add_flag("--json", options->json, kJsonHelp);
     add_setting(command, "--alpha",
                 "Chance of a verdict on a change that does nothing, at most; default 0.05", parse_alpha_word,
-                options->alpha);
+                options->rule.alpha);
     add_setting(command, "--tolerance", "Cost increase that is tolerated, such as 5%; default 0%",
                 parse_tolerance, options->tolerance);
     add_setting(command, "--max-pairs", "Pairs after which a comparison is undecided; default 64",
-                parse_max_pairs, options->max_pairs);
+                parse_max_pairs, options->rule.max_pairs);
     add_setting(command, "--candidates", "How many candidates are compared with the reference; default 1",
-                parse_candidates, options->candidates);
+                parse_candidates, options->rule.candidates);
     auto* watch =
         command.add_flag("--watch", options->watch, "Print the pair at which the watch would alarm");
     add_setting(command, "--run-length", "Pairs before a false alarm, on average at least; default 20000",
-                parse_run_length, options->run_length)
+                parse_run_length, options->rule.run_length)
         ->needs(watch);
     return [options] { return judge(*options); };
 }

@@ -13,8 +13,7 @@
 #include "bpf/bpf_dump.h"
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
-#include "ctl/render/host_text.h"
-#include "ctl/render/progress.h"
+#include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
 #include "evidence/ledger.h"
 #include "machine/hwloc_topology.h"
@@ -45,7 +44,7 @@ void add_host(json& document, const Paths& paths, const KernelInfo& kernel, cons
 json absent_status(const Options& options, std::string why) {
     const Paths paths{options.root};
     WorkqueueFs files(paths);
-    BaselineStore store(paths.baseline());
+    OwnedStore store(paths.owned());
     const auto loaded = store.load();
     struct : Log {
         void write(const LogLine& /*line*/) override {}  // the reasons are in the document
@@ -54,8 +53,6 @@ json absent_status(const Options& options, std::string why) {
     const auto verdicts_read = verdicts.read();
     const auto ledger_read = StateFile<Ledger>(paths.ledger(), kLedgerRules).read();
     const Ledger ledger = ledger_read ? ledger_read->value_or(Ledger()) : Ledger();
-    MaskStore mask_store(paths.masks());
-    const auto masks_loaded = mask_store.load();
     KernelInfo kernel = probe_kernel(paths);
     read_pods(paths, kernel);
     const auto opted_out = [&](const std::string& name) -> std::optional<bool> {
@@ -80,14 +77,13 @@ json absent_status(const Options& options, std::string why) {
         if (!read) add(fmt::format("{} cannot be read: {}", record, read.error().text));
     };
     unread("the baseline", loaded);
-    unread("the record of masks", masks_loaded);
     unread("the verdicts", verdicts_read);
     unread("the ledger", ledger_read);
     engine.set_policy(policy ? std::move(*policy) : no_policy());
     engine.measure_by(measures_of(engine.policy().judge, true, ledger.lacks, scheduler_in_force(paths)));
     engine.observe("not running");
     engine.look();
-    MaskKeeper masks({files, mask_store, quiet, [&] { return read_cpus_now(paths); }, opted_out});
+    MaskKeeper masks({files, store, quiet, [&] { return read_cpus_now(paths); }, opted_out});
     masks.look(engine.policy(), "not running");
     json document = status_json(engine, nullptr, "absent", on_disk);
     document["daemon"]["reason"] = why;
@@ -103,9 +99,8 @@ json absent_status(const Options& options, std::string why) {
     add_host(document, paths, engine.kernel(), engine.inventory().topology());
     if (!on_disk.error.empty()) document["daemon"]["mode"] = nullptr;
     if (!loaded)  // the current value of a file may be ours
-        for (json& target : document["targets"]) target["baseline"] = nullptr;
-    if (!masks_loaded)
-        for (json& mask : document["masks"]) mask["baseline"] = nullptr;
+        for (const char* list : {"targets", "masks"})
+            for (json& each : document[list]) each["baseline"] = nullptr;
     return document;
 }
 

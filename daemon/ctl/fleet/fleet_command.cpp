@@ -17,11 +17,11 @@
 #include "base/version.h"
 #include "ctl/fleet/learned.h"
 #include "ctl/fleet/ledgers.h"
+#include "ctl/fleet/promote.h"
 #include "ctl/json_values.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
-#include "evidence/effect.h"
-#include "evidence/promote.h"
+#include "evidence/comparison.h"
 #include "policy/policy_text.h"
 #include "policy/quantity.h"
 

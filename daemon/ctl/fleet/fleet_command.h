@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ctl/command.h"
-#include "evidence/fleet_merge.h"
+#include "ctl/fleet/fleet_merge.h"
 
 namespace wq::ctl {
 
@@ -18,7 +18,7 @@ CommandRun set_up_fleet(CLI::App& command, const Invocation& invocation);
 std::string fleet_show_text(const std::vector<FleetEntry>& entries, std::size_t columns, bool colour);
 // A line of JSON for each row. docs/json.md describes it.
 std::string fleet_show_json(const std::vector<FleetEntry>& entries);
-// The rules that pass at RATE (evidence/promote.h) as one policy drop-in: a host table for each kind of
+// The rules that pass at RATE (ctl/fleet/promote.h) as one policy drop-in: a host table for each kind of
 // machine that was measured, with the evidence of each rule as comments. If no rule passes, the policy has no
 // rules and says so. NOW: s since 1970.
 std::string fleet_policy(const std::vector<FleetEntry>& entries, double rate, std::int64_t now);

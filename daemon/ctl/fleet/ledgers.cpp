@@ -11,7 +11,8 @@
 #include <charconv>
 #include <cstdlib>
 #include <ctime>
-#include <functional>
+#include <fstream>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -25,8 +26,8 @@
 namespace wq::ctl {
 namespace {
 
-constexpr std::size_t kChunk = 1U << 20U;  // bytes
-constexpr std::size_t kMostMessages = 20;  // that are printed
+constexpr std::size_t kBuffer = 1U << 20U;  // bytes
+constexpr std::size_t kMostMessages = 20;   // that are printed
 
 // A file with lines, which is read several times.
 struct Source {
@@ -40,23 +41,6 @@ struct Sources {
     std::set<std::string> errors;  // why some cannot be used
 };
 
-Fd opened(const std::string& file) {
-    return file == "-" ? Fd(::dup(STDIN_FILENO)) : Fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-}
-
-// Calls TAKE with the bytes of FD, in chunks.
-Status each_chunk(int fd, const std::function<Status(std::string_view)>& take) {
-    std::string buffer(kChunk, '\0');
-    for (;;) {
-        const ssize_t got = ::read(fd, buffer.data(), buffer.size());
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return fail_errno("reading", errno);
-        if (got == 0) return {};
-        const auto size = static_cast<std::size_t>(got);
-        if (const auto taken = take(std::string_view(buffer).substr(0, size)); !taken) return taken;
-    }
-}
-
 // A copy without a name, in $TMPDIR, else in /var/tmp: it may be larger than the memory.
 Result<Fd> copied(int fd, std::uint64_t& bytes) {
     const char* folder = ::getenv("TMPDIR");
@@ -65,16 +49,20 @@ Result<Fd> copied(int fd, std::uint64_t& bytes) {
     Fd out(::mkostemp(path.data(), O_CLOEXEC));
     if (!out) return fail_errno(path, errno);
     ::unlink(path.c_str());
-    const Status status = each_chunk(fd, [&](std::string_view text) {
-        bytes += text.size();
-        return write_all(out.get(), text);
-    });
-    if (!status) return tl::unexpected(status.error());
-    return out;
+    for (std::string buffer(kBuffer, '\0');;) {
+        const ssize_t got = ::read(fd, buffer.data(), buffer.size());
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return fail_errno("reading", errno);
+        if (got == 0) return out;
+        const auto size = static_cast<std::size_t>(got);
+        bytes += size;
+        if (const auto done = write_all(out.get(), std::string_view(buffer).substr(0, size)); !done)
+            return tl::unexpected(done.error());
+    }
 }
 
 Status add(const std::string& file, Sources& out) {
-    const Fd fd = opened(file);
+    const Fd fd(file == "-" ? ::dup(STDIN_FILENO) : ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
     struct stat info {};
     if (!fd || ::fstat(fd.get(), &info) != 0) return fail_errno(file, errno);
     const std::string name = file == "-" ? "stdin" : file;
@@ -112,47 +100,29 @@ Sources sources_of(const std::vector<std::string>& files) {
     return out;
 }
 
-// Calls TAKE with each line of FD. A line that is longer than kMostLine bytes may be cut to kMostLine + 1.
-Status each_line(int fd, const std::function<void(std::string_view)>& take) {
-    std::string rest;
-    const auto keep = [&](std::string_view text) {
-        rest += text.substr(0, kMostLine + 1 - std::min(rest.size(), kMostLine + 1));
-    };
-    const Status status = each_chunk(fd, [&](std::string_view text) -> Status {
-        for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-            if (rest.empty()) {
-                take(text.substr(0, end));
-            } else {
-                keep(text.substr(0, end));
-                take(rest);
-                rest.clear();
-            }
-            text.remove_prefix(end + 1);
+// Passes each line of SOURCE that is not blank to TAKE, with its number. Of a line of more than kMostLine
+// bytes, the first kMostLine + 1.
+template <class Take>
+Status read_lines(const Source& source, Take take) {
+    std::ifstream in;
+    std::string buffer(kBuffer, '\0');
+    std::string line(kMostLine + 2, '\0');
+    in.rdbuf()->pubsetbuf(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    errno = 0;
+    in.open(source.copy ? fmt::format("/proc/self/fd/{}", source.copy.get()) : source.name, std::ios::binary);
+    for (std::uint64_t number = 1; in.good(); number++) {
+        in.getline(line.data(), static_cast<std::streamsize>(line.size()));
+        auto size = static_cast<std::size_t>(in.gcount());
+        if (in.good()) size--;  // the newline
+        if (in.fail() && !in.bad() && !in.eof()) {
+            in.clear();
+            in.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
         }
-        keep(text);
-        return {};
-    });
-    if (status && !rest.empty()) take(rest);
-    return status;
-}
-
-bool is_blank(std::string_view line) {
-    return line.find_first_not_of(" \t\r") == std::string_view::npos;
-}
-
-// Passes each line of SOURCE that is not blank to TAKE, with its number.
-Status read_lines(const Source& source, const std::function<void(std::string_view, std::uint64_t)>& take) {
-    const Fd file = source.copy ? Fd() : opened(source.name);
-    const int fd = source.copy ? source.copy.get() : file.get();
-    if (source.copy ? ::lseek(fd, 0, SEEK_SET) != 0 : fd < 0)
-        return fail_errno(source.name + ": opening", errno);
-    std::uint64_t number = 0;
-    const Status read = each_line(fd, [&](std::string_view line) {
-        number++;
-        if (!is_blank(line)) take(line, number);
-    });
-    if (!read) return tl::unexpected(read.error().in(source.name));
-    return {};
+        const std::string_view text(line.data(), size);
+        if (text.find_first_not_of(" \t\r") != std::string_view::npos) take(text, number);
+    }
+    if (in.eof()) return {};
+    return fail_errno(source.name + (in.is_open() ? ": reading" : ": opening"), errno);
 }
 
 }  // namespace

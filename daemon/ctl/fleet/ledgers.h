@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "ctl/fleet/fleet_merge.h"
 #include "ctl/options.h"
-#include "evidence/fleet_merge.h"
 
 namespace wq::ctl {
 

@@ -1,180 +1,74 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/lab/ab_command.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <map>
-#include <memory>
+#include <nlohmann/json.hpp>
 
-#include "base/clock.h"
 #include "base/file.h"
-#include "ctl/complaints.h"
+#include "base/text.h"
 #include "ctl/json_values.h"
-#include "ctl/lab/guardian.h"
-#include "ctl/lab/left.h"
+#include "ctl/lab/ab.h"
+#include "ctl/lab/lab.h"
 #include "ctl/machine.h"
 #include "ctl/output_file.h"
-#include "ctl/render/progress.h"
+#include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
 #include "machine/hwloc_topology.h"
 
 namespace wq::ctl {
 namespace {
 
-// What is compared, and how to switch between the arms.
-struct Subject {
-    std::string target;
-    std::vector<AbReport::Row> rows;  // one per arm
-    std::unique_ptr<lab::Switcher> switcher;
-};
+using lab::Figures;
+using lab::Rounds;
+using nlohmann::ordered_json;
 
-// One comparison, from the first change to the last.
-class AbRun {
-  public:
-    AbRun(const lab::Lab& lab, const AbOptions& what, Subject subject)
-        : lab_(lab),
-          what_(what),
-          subject_(std::move(subject)),
-          rounds_(subject_.rows.size(), what.settings,
-                  {what.pattern ? what.metric : kTimeCounter, what.higher_is_better}, what.all_pairs) {}
-
-    // Restores the settings in any case. Error: why it ended early, or that the settings are not restored.
-    Status go();
-    [[nodiscard]] AbReport report(const std::string& stopped) const {
-        return {subject_.target, subject_.rows, rounds_, what_.settings, stopped};
-    }
-
-  private:
-    Status run();
-    Status warm_up();
-    Result<double> measure(const std::string& arm);
-
-    const lab::Lab& lab_;
-    const AbOptions& what_;
-    Subject subject_;
-    lab::Rounds rounds_;
-    std::map<std::size_t, double> kworkers_;  // of the current round, by arm
-    unsigned runs_ = 0;
-};
-
-Result<double> AbRun::measure(const std::string& arm) {
+// Runs the command of WHAT once, run number RUN, under ARM.
+Result<Figures> measure(const lab::Lab& lab, const AbOptions& what, unsigned run, const std::string& arm) {
     using lab::Output;
-    const bool capture = what_.pattern.has_value();
-    const Output output = capture ? (what_.show_output ? Output::capture_and_show : Output::capture)
-                                  : (what_.show_output ? Output::show : Output::drop);
-    const std::string name = fmt::format("run {} ({})", ++runs_, arm);
-    const auto run = lab_.processes.run(what_.command, output);
-    if (!run) return tl::unexpected(run.error().code == EINTR ? run.error() : run.error().in(name));
-    if (!run->failure.empty() && !what_.ignore_failure)
-        return fail(fmt::format("{}: {}: {}", name, what_.command.front(), run->failure));
-    if (!capture) return static_cast<double>(run->wall.count());
-    return what_.pattern->read(run->output).map_error([&](const Error& e) { return e.in(name); });
+    const Output output = what.metric.is_time() ? (what.show_output ? Output::show : Output::drop)
+                          : what.show_output    ? Output::capture_and_show
+                                                : Output::capture;
+    const std::string name = fmt::format("run {} ({})", run, arm);
+    const auto ran = lab.processes.run(what.command, output);
+    if (!ran) return tl::unexpected(ran.error().code == EINTR ? ran.error() : ran.error().in(name));
+    if (!ran->failure.empty() && !what.ignore_failure)
+        return fail(fmt::format("{}: {}: {}", name, what.command.front(), ran->failure));
+    const auto value =
+        what.metric.is_time() ? static_cast<double>(ran->wall.count()) : what.metric.read(ran->output);
+    if (!value) return tl::unexpected(value.error().in(name));
+    return Figures{*value, lab::count_kworkers(lab.paths)};
 }
 
-Status AbRun::warm_up() {
-    if (what_.warmup == 0) return {};
-    if (auto switched = subject_.switcher->to(0); !switched) return switched;
-    for (unsigned i = 0; i < what_.warmup; i++)
-        if (const auto run = measure("warm-up"); !run) return tl::unexpected(run.error());
-    return {};
-}
-
-Status AbRun::run() {
-    if (auto begun = subject_.switcher->begin(); !begun) return begun;
-    if (auto warm = warm_up(); !warm) return warm;
-    ProgressLine line;
-    std::vector<std::string> names;
-    for (const AbReport::Row& row : subject_.rows) names.push_back(row.arm);
-    auto done =
-        lab::run_rounds(rounds_, {.switch_to = [&](std::size_t arm) { return subject_.switcher->to(arm); },
-                                  .measure =
-                                      [&](std::size_t arm) {
-                                          auto value = measure(names[arm]);
-                                          if (value) kworkers_[arm] = lab::count_kworkers(lab_.paths);
-                                          return value;
-                                      },
-                                  .conditions = [&] { return lab::conditions_of(lab_.paths); },
-                                  .random = random_number,
-                                  .progress = [&] { line.show(rounds_.progress(names)); },
-                                  .counts =
-                                      [&] {
-                                          for (const auto& [arm, count] : kworkers_)
-                                              subject_.rows[arm].kworkers.push_back(count);
-                                          kworkers_.clear();
-                                      }});
-    line.end();
-    return done ? subject_.switcher->check() : done;
-}
-
-Status AbRun::go() {
-    return lab::run_guarded(
-        {.command = "ab",
-         .on_machine = lab_.paths.root.empty(),
-         .processes = lab_.processes,
-         .work =
-             [&] {
-                 auto done = run();
-                 rounds_.end(done ? "no more pairs" : "cut off");
-                 return done;
-             },
-         .restore =
-             [&] {
-                 Complaints log(LOG_NOTICE);
-                 return lab_.put_back(log, false);
-             },
-         .left = subject_.target.empty() ? "not put back" : subject_.target + ": not put back"});
-}
-
-// The subject for comparing scopes of a workqueue or of the module parameter.
-Result<Subject> scopes(const lab::Lab& lab, const AbOptions& what, lab::ValueFiles& files) {
-    if (auto free = lab::check_not_set(lab.paths, what.target); !free) return tl::unexpected(free.error());
+Result<lab::Subject> scopes(const Paths& paths, const AbOptions& what) {
     Options options;
-    options.root = lab.paths.root;
+    options.root = paths.root;
     auto machine = read_machine(options);
     if (!machine) return tl::unexpected(machine.error());
     const auto found = std::ranges::find(machine->targets, what.target, &Workqueue::name);
     if (found == machine->targets.end())
         return fail(what.target + ": no such target; `wq-tunectl plan` lists them");
-    const PlanLine line = lab::plan_by_cpus(machine->topology, machine->kernel, std::move(*found));
-    if (const auto why = lab::why_not(line, what.arms, machine->kernel); !why.empty())
-        return fail(what.target + ": " + why);
-    const auto arms = what.sweep ? lab::arms_to_sweep(line) : what.arms;
-    if (!arms) return tl::unexpected(arms.error());
-    Subject out{what.target, {}, nullptr};
-    for (const Arm& arm : *arms) out.rows.push_back({arm.name(), lab::pools_of(line, arm.scope), {}});
-    out.switcher = std::make_unique<lab::FileSwitcher>(
-        files, lab.left(), lab::scope_settings(lab.paths, what.target, *arms, machine->kernel));
-    return out;
+    return lab::scope_arms(paths, {machine->topology, machine->kernel}, std::move(*found), what.arms);
 }
 
-// The subject for comparing values of a file.
-Result<Subject> values(const lab::Lab& lab, const AbOptions& what, lab::ValueFiles& files) {
-    const auto path = lab::resolve_value_file(lab.paths.root, what.file);
+Result<lab::Subject> subject_of(const Paths& paths, const AbOptions& what) {
+    if (!what.target.empty()) return scopes(paths, what);
+    lab::Subject out{what.file, {}};
+    out.commands = what.commands;
+    for (const lab::CommandArm& arm : what.commands) out.rows.push_back({arm.name, {}});
+    for (const std::string& value : what.values) out.rows.push_back({value, {}});
+    if (what.file.empty()) return out;
+    const auto path = lab::resolve_value_file(paths.root, what.file);
     if (!path) return tl::unexpected(path.error().in("--file"));
-    Subject out{what.file, {}, nullptr};
-    for (const std::string& value : what.values) out.rows.push_back({value, {}, {}});
-    out.switcher = std::make_unique<lab::FileSwitcher>(files, lab.left(),
-                                                       std::vector<lab::Setting>{{*path, what.values}});
-    return out;
-}
-
-// The subject for comparing commands.
-Subject commands(const lab::Lab& lab, const AbOptions& what) {
-    const lab::Processes& processes = lab.processes;
-    Subject out;
-    for (const lab::CommandArm& arm : what.command_arms) out.rows.push_back({arm.name, {}, {}});
-    out.switcher = std::make_unique<lab::CommandSwitcher>(
-        lab.left(), what.command_arms, [&](const std::string& c) { return processes.shell(c); },
-        [&](const std::string& c) { return processes.shell(c, true); },
-        [&] { return processes.interrupts.check(); });
+    out.settings = {{*path, what.values}};
     return out;
 }
 
 // Checks what can fail before anything is created below the root.
 Status check_first(const std::string& root, const AbOptions& what) {
+    if (root.empty() && ::geteuid() != 0) return fail("ab changes settings of the kernel: only root can");
     if (!what.target.empty())
         if (const auto read = read_topology("live", root); !read) return tl::unexpected(read.error());
     if (!what.file.empty())
@@ -184,36 +78,149 @@ Status check_first(const std::string& root, const AbOptions& what) {
     return check_output(what.recording).map_error([](const Error& e) { return e.in("--export"); });
 }
 
-// Writes the file first, because it remains if the terminal of stdout is gone.
-int show(const AbReport& report, const AbOptions& what) {
-    const auto saved = what.recording.empty() ? Status{} : write_output(what.recording, ab_recording(report));
-    if (what.json)
-        fmt::print("{}\n", json_text(ab_json(report)));
-    else if (report.rounds.count() > 0)
-        fmt::print("{}", ab_table(report, terminal_columns(), wants_colour()));
-    return saved ? kOk : complain(saved.error().in("--export").text);
+ordered_json report_of(const std::string& target, const Rounds& rounds, const std::string& stopped) {
+    const bool time = rounds.counter().name == Metric().name();
+    ordered_json out{{"target", word_or_null(target)},
+                     {"metric", rounds.counter().name},
+                     {"unit", time ? ordered_json("ns") : nullptr},
+                     {"higher_is_better", rounds.counter().higher_is_better},
+                     {"alpha", rounds.settings().alpha},
+                     {"tolerance_percent", 100 * rounds.settings().tolerance},
+                     {"rounds", rounds.count()},
+                     {"max_rounds", rounds.settings().max_pairs},
+                     {"dropped", rounds.dropped()},
+                     {"stopped", stopped},
+                     {"arms", ordered_json::array()}};
+    for (const lab::Row& row : rounds.rows()) {
+        const bool is_reference = &row == rounds.rows().data();
+        ordered_json figures{{"runs", row.runs.size()}, {"values", ordered_json::array()}};
+        for (const Figures& run : row.runs) figures["values"].push_back(run.value);
+        const auto kworkers = lab::summary_of(row, &Figures::kworkers);
+        figures["kworkers"] = kworkers ? ordered_json(kworkers->median) : nullptr;
+        const auto summary = lab::summary_of(row, &Figures::value);
+        for (const auto& [key, member] : {std::pair{"mean", &lab::Summary::mean},
+                                          {"median", &lab::Summary::median},
+                                          {"deviation", &lab::Summary::deviation},
+                                          {"min", &lab::Summary::min},
+                                          {"max", &lab::Summary::max}})
+            figures[key] = summary ? ordered_json((*summary).*member) : nullptr;
+        if (!is_reference) figures.update({{"reason", row.result.reason}, {"pairs", row.result.pairs}});
+        out["arms"].push_back(lab::row_json("arm", row, is_reference, figures));
+    }
+    return out;
+}
+
+// VALUE with four significant digits, or all digits before the decimal point, in the unit for TYPICAL values.
+std::string number_text(bool time, double typical, double value, bool with_unit = true) {
+    struct Unit {
+        double size;
+        const char* name;
+    };
+    constexpr std::array units{Unit{1e9, " s"}, Unit{1e6, " ms"}, Unit{1e3, " us"}, Unit{0, " ns"}};
+    const Unit& unit = *std::ranges::find_if(units, [&](const Unit& u) { return typical >= u.size; });
+    if (time && unit.size > 0) value /= unit.size;
+    return (value >= 1000 && value < 1e15 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value)) +
+           (time && with_unit ? unit.name : "");
+}
+
+// "improved" or "undecided (interrupted)". The number of pairs shows that all were used.
+std::string verdict_cell(const ordered_json& arm) {
+    if (arm["role"] == "reference") return "reference";
+    if (arm["verdict"].is_null()) return "-";
+    const std::string verdict = arm["verdict"], reason = arm["reason"];
+    return reason.empty() || reason == kMaxPairsReason ? verdict : fmt::format("{} ({})", verdict, reason);
+}
+
+std::vector<std::string> cells_of(const ordered_json& arm, bool time) {
+    const auto effect = effect_in(arm);
+    std::vector<std::string> out{printable(arm["arm"].get<std::string>()),
+                                 arm["pools"].is_null() ? "-" : arm["pools"].dump(),
+                                 "-",
+                                 arm["runs"].dump(),
+                                 "-",
+                                 "-",
+                                 "-",
+                                 effect ? effect_text(*effect) : "-",
+                                 verdict_cell(arm)};
+    if (arm["median"].is_null()) return out;
+    const auto text = [&](const char* key, bool with_unit = true) {
+        return number_text(time, arm["median"], arm[key], with_unit);
+    };
+    out[2] = fmt::format("{:.0f}", arm["kworkers"].get<double>());
+    out[4] = text("mean");
+    out[5] = text("median");
+    out[6] = text("min", false) + ".." + text("max");
+    return out;
+}
+
+std::string table_of(const ordered_json& report) {
+    Table table({"ARM", "POOLS", "KWORKERS", "RUNS", "MEAN", "MEDIAN", "SPREAD", "EFFECT", "VERDICT"});
+    for (const auto& arm : report["arms"]) table.add(cells_of(arm, !report["unit"].is_null()));
+    std::string out = table.text() + wrapped("Effects are medians of all pairs, with the 95% interval.");
+    for (const auto& [reason, count] : report["dropped"].items())
+        out += wrapped(fmt::format("Dropped: {} ({}).", plural(count.get<unsigned>(), "round"), reason));
+    return out;
+}
+
+// The name of a comparison in a recording, whose reader splits lines at commas and does not know quotes.
+std::string csv_name(const std::string& target, const std::string& arm) {
+    std::string out = printable(target.empty() ? arm : target + " " + arm);
+    for (char& c : out)
+        if (c == ',' || c == '"') c = '_';
+    return out;
+}
+
+// The pairs in the format that `wq-tunectl judge` reads, one `trial` per candidate. If higher values of the
+// counter are better, the inverse is a cost.
+std::string recording_of(const std::string& target, const Rounds& rounds) {
+    const bool inverse = rounds.counter().higher_is_better;
+    const char* counter = rounds.counter().name == Metric().name() ? "time" : inverse ? "1/metric" : "metric";
+    std::string out = "trial,pair,arm,counter,value\n";
+    for (std::size_t arm = 1; arm < rounds.rows().size(); arm++) {
+        const std::string trial = csv_name(target, rounds.rows()[arm].arm);
+        unsigned pair = 0;
+        for (const PairValues& each : rounds.pairs(arm)) {
+            pair++;
+            for (const auto& [name, value] :
+                 {std::pair{"baseline", each.reference}, {"candidate", each.candidate}})
+                out +=
+                    fmt::format("{},{},{},{},{}\n", trial, pair, name, counter, inverse ? 1 / value : value);
+        }
+    }
+    return out;
 }
 
 int compare(const lab::Lab& lab, const AbOptions& what) {
-    lab::KernelValueFiles files;
-    auto subject = !what.target.empty() ? scopes(lab, what, files)
-                   : !what.file.empty() ? values(lab, what, files)
-                                        : commands(lab, what);
+    const auto subject = subject_of(lab.paths, what);
     if (!subject) return complain(subject.error().text);
-    AbRun run(lab, what, std::move(*subject));
-    const auto done = run.go();
+    Rounds rounds(subject->rows, what.settings, {what.metric.name(), what.higher_is_better}, what.all_pairs);
+    unsigned runs = 0;
+    const auto done = lab::run_guarded(
+        lab, "ab", subject->name.empty() ? "not put back" : subject->name + ": not put back", [&] {
+            return lab::compare(lab, *subject, rounds, what.warmup, [&](std::size_t arm) {
+                runs++;
+                return measure(lab, what, runs, runs <= what.warmup ? "warm-up" : subject->rows[arm].arm);
+            });
+        });
     if (!done) complain(done.error().text);
-    const int shown = show(run.report(done ? "" : done.error().text), what);
-    return done ? shown : kFailure;
+    // The file first, because it remains if the terminal of stdout is gone.
+    const auto saved =
+        what.recording.empty() ? Status{} : write_output(what.recording, recording_of(subject->name, rounds));
+    const ordered_json report = report_of(subject->name, rounds, done ? "" : done.error().text);
+    if (what.json)
+        fmt::print("{}\n", json_text(report));
+    else if (rounds.count() > 0)
+        fmt::print("{}", table_of(report));
+    if (!saved) complain(saved.error().in("--export").text);
+    return done && saved ? kOk : kFailure;
 }
 
 }  // namespace
 
 int ab(const std::string& root, const AbOptions& what) {
-    if (root.empty() && ::geteuid() != 0) return complain("ab changes settings of the kernel: only root can");
     if (const auto first = check_first(root, what); !first) return complain(first.error().text);
     lab::Processes processes;
-    lab::KernelDevices devices(root, lab::runs(processes));
+    lab::Devices devices(root, lab::runs(processes));
     const lab::Lab lab{Paths{root}, processes, devices};
     return lab::in_lab(lab, what.restore, [&] { return compare(lab, what); });
 }

@@ -14,8 +14,7 @@
 
 #include "base/text.h"
 #include "ctl/help_text.h"
-#include "ctl/lab/ab_command.h"
-#include "ctl/lab/arms.h"
+#include "ctl/lab/ab.h"
 #include "ctl/setting_option.h"
 
 namespace wq::ctl {
@@ -47,53 +46,6 @@ struct AbHelp : HelpText {
     }
 };
 
-// Adds an option that may be given more than once. Each use appends a word to OUT.
-CLI::Option* add_words(CLI::App& command, const char* name, std::vector<std::string>& out, const char* text) {
-    const auto take = [&out](const std::string& word) { out.push_back(word); };
-    return command.add_option_function<std::string>(name, take, text)
-        ->trigger_on_parse()
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-        ->check(not_empty);
-}
-
-// Adds the options for arms that are not scopes, and --restore.
-void add_other_arms(CLI::App& ab, AbOptions& what, CLI::Option* target) {
-    auto* file = ab.add_option("--file", what.file, "Compare values of a file in /sys or /proc")
-                     ->type_name(word::kFile)
-                     ->check(not_empty)
-                     ->excludes(target);
-    add_words(ab, "--values", what.values, "The reference and others; given more than once: one value each")
-        ->type_name("VALUE,...")
-        ->needs(file);
-    file->needs("--values");
-    auto* arm =
-        add_words(ab, "--arm", what.arm_names, "Compare commands: a name; more than once for more arms")
-            ->type_name("NAME")
-            ->excludes(target)
-            ->excludes(file);
-    add_words(ab, "--do", what.arm_dos, "Shell command that applies this arm")->type_name("CMD")->needs(arm);
-    add_words(ab, "--undo", what.arm_undos,
-              "Shell command that undoes it, before the next arm and at the end")
-        ->type_name("CMD")
-        ->needs(arm);
-    ab.add_flag("--restore", what.restore, "Put back what an earlier ab left, and do nothing else")
-        ->excludes(target)
-        ->excludes(file)
-        ->excludes(arm);
-}
-
-// Splits "a,b" if it is the only value; else returns the values as given.
-std::vector<std::string> split_values(std::vector<std::string> given) {
-    if (given.size() != 1) return given;
-    std::vector<std::string> out;
-    for (std::string_view rest = given.front();;) {
-        const auto comma = rest.find(',');
-        out.emplace_back(rest.substr(0, comma));
-        if (comma == std::string_view::npos) return out;
-        rest.remove_prefix(comma + 1);
-    }
-}
-
 // Throws a ValidationError of OPTION if NAMES has fewer than two names, an empty one, or one twice.
 void check_names(const char* option, std::vector<std::string> names) {
     if (names.size() < 2) throw CLI::ValidationError(option, "at least two are needed");
@@ -103,49 +55,68 @@ void check_names(const char* option, std::vector<std::string> names) {
         throw CLI::ValidationError(option, "'" + *twice + "' is given twice");
 }
 
-void check_commands(AbOptions& what) {
-    const std::size_t count = what.arm_names.size();
-    if (what.arm_dos.size() != count || what.arm_undos.size() != count)
-        throw CLI::ValidationError("--arm", "each needs one --do and one --undo");
-    std::vector<std::string> names = what.arm_names;
-    if (count == 1) {
-        if (names.front() == kReferenceArm)
+// The options as they are given; check() makes AbOptions of them.
+struct AbWords {
+    AbOptions what;
+    std::vector<std::string> values, names, dos, undos;
+
+    void check_commands() {
+        if (dos.size() != names.size() || undos.size() != names.size())
+            throw CLI::ValidationError("--arm", "each needs one --do and one --undo");
+        if (names.size() == 1 && names.front() == kReferenceArm)
             throw CLI::ValidationError("--arm",
                                        std::string("a single arm is compared with '") + kReferenceArm + "'");
-        names.emplace_back(kReferenceArm);
-        what.command_arms.push_back({kReferenceArm, "", ""});
+        if (names.size() == 1) what.commands.push_back({kReferenceArm, "", ""});
+        for (std::size_t i = 0; i < names.size(); i++) what.commands.push_back({names[i], dos[i], undos[i]});
+        if (names.size() == 1) names.emplace_back(kReferenceArm);
+        check_names("--arm", names);
     }
-    check_names("--arm", names);
-    for (std::size_t i = 0; i < count; i++)
-        what.command_arms.push_back({what.arm_names[i], what.arm_dos[i], what.arm_undos[i]});
-}
 
-void check_arms(AbOptions& what) {
-    if (what.restore) return;
-    if (!what.target.empty()) {
-        if (what.arms.empty() && !what.sweep)
-            throw CLI::ValidationError("ab", "--arms or --sweep is required");
-    } else if (!what.file.empty()) {
-        if (what.file.front() != '/') throw CLI::ValidationError("--file", "an absolute path is needed");
-        what.values = split_values(std::move(what.values));
-        check_names("--values", what.values);
-    } else if (!what.arm_names.empty()) {
-        check_commands(what);
-    } else {
-        throw CLI::ValidationError("ab", "--target, --file, --arm or --restore is required");
+    void check_arms() {
+        if (!what.target.empty()) {
+            if (what.arms.empty() && !what.sweep)
+                throw CLI::ValidationError("ab", "--arms or --sweep is required");
+        } else if (!what.file.empty()) {
+            if (what.file.front() != '/') throw CLI::ValidationError("--file", "an absolute path is needed");
+            what.values = values.size() == 1 ? lab::split(values.front()) : values;
+            check_names("--values", what.values);
+        } else if (!names.empty()) {
+            check_commands();
+        } else {
+            throw CLI::ValidationError("ab", "--target, --file, --arm or --restore is required");
+        }
     }
-}
+
+    // Throws a ValidationError for options that do not go together.
+    void check(const CLI::App& ab, const Invocation& invocation) {
+        what.command = invocation.command;
+        if (what.restore) {
+            only_option(ab, "--restore");
+            if (!what.command.empty()) throw CLI::ValidationError("--restore", "it runs no command");
+            return;
+        }
+        check_arms();
+        if (what.higher_is_better && what.metric.is_time())
+            throw CLI::ValidationError("--higher-is-better",
+                                       "needs --metric with a pattern, because a longer time is not better");
+        if (what.command.empty())
+            throw CLI::ValidationError("ab", "the command to run is missing: ab ... -- COMMAND...");
+    }
+};
 
 }  // namespace
 
-Result<Metric> Metric::parse(const std::string& pattern) {
+Result<Metric> Metric::parse(std::string_view pattern) {
+    Metric metric;
+    if (pattern == metric.name_) return metric;
     int error = 0;
     PCRE2_SIZE offset = 0;
     auto* code = ::pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
                                  PCRE2_MULTILINE | PCRE2_NEVER_UTF, &error, &offset, nullptr);
     if (code == nullptr) return fail(fmt::format("character {}: {}", offset + 1, message_of(error)), EINVAL);
-    Metric metric(std::shared_ptr<const void>(
-        code, [](const void* c) { ::pcre2_code_free(static_cast<pcre2_code*>(const_cast<void*>(c))); }));
+    metric.name_ = pattern;
+    metric.code_ = {code,
+                    [](const void* c) { ::pcre2_code_free(static_cast<pcre2_code*>(const_cast<void*>(c))); }};
     std::uint32_t groups = 0;
     ::pcre2_pattern_info(code, PCRE2_INFO_CAPTURECOUNT, &groups);
     if (groups != 1)
@@ -186,81 +157,66 @@ int cut_command(int argc, char** argv, std::vector<std::string>& command) {
     return static_cast<int>(dashes - argv);
 }
 
-namespace {
-
-// Adds the options for the command, its number and the statistics.
-void add_measuring(CLI::App& ab, AbOptions& what) {
-    const auto take_metric = [&what](const std::string& text) {
-        if (text == kTimeCounter) return;
-        auto metric = Metric::parse(text);
-        if (!metric) throw CLI::ValidationError("--metric", metric.error().text);
-        what.metric = text;
-        what.pattern = std::move(*metric);
-    };
-    ab.add_option_function<std::string>("--metric", take_metric,
-                                        "time, or a pattern with one group: a number in the command's output")
-        ->type_name(word::kMetric);
-    ab.add_flag("--higher-is-better", what.higher_is_better, "More of the metric is better");
-    add_setting(ab, "--pairs", "Runs of each arm, at most; default 16", parse_max_pairs,
-                what.settings.max_pairs);
-    ab.add_flag("--all-pairs", what.all_pairs, "Do not stop at verdicts");
-    add_setting(ab, "--alpha",
-                "Chance of a wrong verdict on a harmless arm, at most, on each side; default 0.05",
-                parse_alpha_word, what.settings.alpha);
-    add_setting(ab, "--tolerance", "Cost increase that is tolerated, such as 5%; default 0%", parse_tolerance,
-                what.settings.tolerance);
-    take_number(ab.add_option("--warmup", what.warmup, "Runs before the first that counts; default 0"), 0U,
-                kMostWarmups);
-    ab.add_flag("--ignore-failure", what.ignore_failure, "Runs that fail count too");
-    ab.add_flag("--show-output", what.show_output, "The command's output, to stderr");
-    ab.add_option("--export", what.recording, "A CSV file to write: the pairs, for `wq-tunectl judge`")
-        ->type_name(word::kFile)
-        ->check(not_empty);
-    ab.add_flag("--json", what.json, kJsonHelp);
-}
-
-// Throws a ValidationError for options that do not go together.
-void check_options(const CLI::App& ab, AbOptions& what, const Invocation& invocation) {
-    check_arms(what);
-    if (what.higher_is_better && !what.pattern)
-        throw CLI::ValidationError("--higher-is-better",
-                                   "needs --metric with a pattern, because a longer time is not better");
-    if (what.restore && !invocation.command.empty())
-        throw CLI::ValidationError("--restore", "it runs no command");
-    for (const CLI::Option* other : ab.get_options())
-        if (what.restore && other->count() > 0 && other->get_name() != "--restore")
-            throw CLI::ValidationError("--restore", "it cannot be used with " + other->get_name());
-    if (!what.restore && invocation.command.empty())
-        throw CLI::ValidationError("ab", "the command to run is missing: ab ... -- COMMAND...");
-}
-
-}  // namespace
-
 CommandRun set_up_ab(CLI::App& command, const Invocation& invocation) {
-    const auto what = std::make_shared<AbOptions>();
+    const auto words = std::make_shared<AbWords>();
+    AbOptions& what = words->what;
     CLI::App* const ab = &command;
     ab->formatter(std::make_shared<AbHelp>());
-    auto* target = ab->add_option("--target", what->target, "Compare scopes: a workqueue's name, or @default")
-                       ->type_name(word::kTarget)
-                       ->check(not_empty);
-    const auto take_arms = [what](const std::string& text) {
-        auto arms = lab::parse_arms(text);
-        if (!arms) throw CLI::ValidationError("--arms", arms.error().text);
-        what->arms = std::move(*arms);
+    const auto text = [&](const char* name, std::string& out, const char* type, const char* help) {
+        ab->add_option(name, out, help)->type_name(type)->check(not_empty);
     };
-    auto* arms = ab->add_option_function<std::string>(
-                       "--arms", take_arms, "The reference and others; SCOPE:strict for a strict one")
-                     ->type_name(word::kScopes);
-    auto* sweep = ab->add_flag("--sweep", what->sweep,
-                               "Compare all scopes that make different pools with the current one");
-    arms->excludes(sweep)->needs(target);
-    sweep->needs(target);
-    add_other_arms(*ab, *what, target);
-    add_measuring(*ab, *what);
-    return [what, ab, &invocation] {
-        check_options(*ab, *what, invocation);
-        what->command = invocation.command;
-        return ctl::ab(invocation.root, *what);
+    // Each use of the option adds a word.
+    const auto list = [&](const char* name, std::vector<std::string>& out, const char* type,
+                          const char* help) {
+        ab->add_option_function<std::string>(
+              name, [&out](const std::string& word) { out.push_back(word); }, help)
+            ->trigger_on_parse()
+            ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+            ->type_name(type)
+            ->check(not_empty);
+    };
+    text("--target", what.target, word::kTarget, "Compare scopes: a workqueue's name, or @default");
+    add_setting(*ab, "--arms", "The reference and others; SCOPE:strict for a strict one", lab::parse_arms,
+                what.arms)
+        ->type_name(word::kScopes);
+    ab->add_flag("--sweep", what.sweep, "Compare all scopes that make different pools with the current one");
+    text("--file", what.file, word::kFile, "Compare values of a file in /sys or /proc");
+    list("--values", words->values, "VALUE,...",
+         "The reference and others; given more than once: one value each");
+    list("--arm", words->names, "NAME", "Compare commands: a name; more than once for more arms");
+    list("--do", words->dos, "CMD", "Shell command that applies this arm");
+    list("--undo", words->undos, "CMD", "Shell command that undoes it, before the next arm and at the end");
+    ab->add_flag("--restore", what.restore, "Put back what an earlier ab left, and do nothing else");
+    add_setting(*ab, "--metric", "time, or a pattern with one group: a number in the command's output",
+                Metric::parse, what.metric)
+        ->type_name(word::kMetric);
+    ab->add_flag("--higher-is-better", what.higher_is_better, "More of the metric is better");
+    add_setting(*ab, "--pairs", "Runs of each arm, at most; default 16", parse_max_pairs,
+                what.settings.max_pairs);
+    ab->add_flag("--all-pairs", what.all_pairs, "Do not stop at verdicts");
+    add_setting(*ab, "--alpha",
+                "Chance of a wrong verdict on a harmless arm, at most, on each side; default 0.05",
+                parse_alpha_word, what.settings.alpha);
+    add_setting(*ab, "--tolerance", "Cost increase that is tolerated, such as 5%; default 0%",
+                parse_tolerance, what.settings.tolerance);
+    take_number(ab->add_option("--warmup", what.warmup, "Runs before the first that counts; default 0"), 0U,
+                kMostWarmups);
+    ab->add_flag("--ignore-failure", what.ignore_failure, "Runs that fail count too");
+    ab->add_flag("--show-output", what.show_output, "The command's output, to stderr");
+    text("--export", what.recording, word::kFile, "A CSV file to write: the pairs, for `wq-tunectl judge`");
+    ab->add_flag("--json", what.json, kJsonHelp);
+    relate(*ab, &CLI::Option::needs,
+           {{"--arms", "--target"},
+            {"--sweep", "--target"},
+            {"--file", "--values"},
+            {"--values", "--file"},
+            {"--do", "--arm"},
+            {"--undo", "--arm"}});
+    relate(*ab, &CLI::Option::excludes,
+           {{"--arms", "--sweep"}, {"--file", "--target"}, {"--arm", "--target"}, {"--arm", "--file"}});
+    return [words, ab, &invocation] {
+        words->check(*ab, invocation);
+        return ctl::ab(invocation.root, words->what);
     };
 }
 

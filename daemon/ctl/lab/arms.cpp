@@ -10,8 +10,8 @@
 #include "base/text.h"
 #include "machine/topology.h"
 #include "machine/workqueue_fs.h"
-#include "owned/baseline.h"
-#include "owned/scope_writer.h"
+#include "owned/owned.h"
+#include "owned/writer.h"
 #include "plan/pods.h"
 
 namespace wq::lab {
@@ -23,66 +23,66 @@ Arm plain(Scope scope) {
     return {scope, std::string(name_of(scope)), {}};
 }
 
-Result<Arm> parse_arm(std::string_view word) {
-    const bool strict = word.ends_with(kStrict);
-    const auto name = strict ? word.substr(0, word.size() - kStrict.size()) : word;
-    const auto scope = scope_named(name);
-    if (!scope) return fail(fmt::format("'{}' is not a scope", word), EINVAL);
-    Arm arm = plain(*scope);
-    if (strict) arm.strict = true;
-    return arm;
-}
-
 }  // namespace
+
+std::vector<std::string> split(std::string_view text) {
+    std::vector<std::string> out;
+    for (;;) {
+        const auto comma = text.find(',');
+        out.emplace_back(text.substr(0, comma));
+        if (comma == std::string_view::npos) return out;
+        text.remove_prefix(comma + 1);
+    }
+}
 
 Result<std::vector<Arm>> parse_arms(std::string_view text) {
     std::vector<Arm> arms;
-    for (;;) {
-        const auto comma = text.find(',');
-        const auto arm = parse_arm(text.substr(0, comma));
-        if (!arm) return tl::unexpected(arm.error());
-        if (std::find(arms.begin(), arms.end(), *arm) != arms.end())
-            return fail(fmt::format("'{}' is named twice", text.substr(0, comma)), EINVAL);
-        arms.push_back(*arm);
-        if (comma == std::string_view::npos) break;
-        text.remove_prefix(comma + 1);
+    for (const std::string& word : split(text)) {
+        const bool strict = word.ends_with(kStrict);
+        const auto scope = scope_named(word.substr(0, word.size() - (strict ? kStrict.size() : 0)));
+        if (!scope) return fail(fmt::format("'{}' is not a scope", word), EINVAL);
+        Arm arm = plain(*scope);
+        if (strict) arm.strict = true;
+        if (std::ranges::find(arms, arm) != arms.end())
+            return fail(fmt::format("'{}' is named twice", word), EINVAL);
+        arms.push_back(std::move(arm));
     }
     if (arms.size() < 2) return fail("at least two arms are needed", EINVAL);
-    if (std::any_of(arms.begin(), arms.end(), [](const Arm& a) { return a.strict.has_value(); }))
+    if (std::ranges::any_of(arms, [](const Arm& a) { return a.strict.has_value(); }))
         for (Arm& arm : arms) arm.strict = arm.strict.has_value();
     return arms;
 }
 
-Result<std::vector<Arm>> arms_to_sweep(const PlanLine& line) {
-    const std::string& name = line.target.name;
-    const auto now = line.target.scope.effective;
-    if (line.candidates.empty() || !now) return fail(fmt::format("{}: {}; name --arms", name, line.reason));
-    std::vector<Arm> arms{plain(*now)};
-    for (const Candidate& c : line.candidates)
-        if (&c != candidate_with(line, *now)) arms.push_back(plain(c.scope));
-    if (arms.size() < 2) return fail(name + ": all scopes make the same pools here; nothing to compare");
-    return arms;
-}
+namespace {
 
-PlanLine plan_by_cpus(const Topology& topology, const KernelInfo& kernel, Workqueue target) {
+PlanLine plan_by_cpus(const ScopesOf& machine, Workqueue target) {
     Policy policy;
     policy.rules = {{{"*"}, {}, {}, {}}};
-    KernelInfo without_option = kernel;
+    KernelInfo without_option = machine.kernel;
     without_option.default_on_cmdline = false;
     KnownCpus known;
-    known.see(topology);
+    known.see(machine.topology);
     const std::vector<Workqueue> targets{std::move(target)};
-    const unsigned size = effective_shard_size(kernel, policy);
-    return make_plan({topology, without_option, policy, targets,
-                      why_pods_unknown(topology, known.cpus(), kernel, size), size})
+    const unsigned size = effective_shard_size(machine.kernel, policy);
+    return make_plan({machine.topology, without_option, policy, targets,
+                      why_pods_unknown(machine.topology, known.cpus(), machine.kernel, size), size})
         .front();
 }
 
-std::optional<std::size_t> pools_of(const PlanLine& line, Scope scope) {
-    const Candidate* candidate = candidate_with(line, scope);
-    return candidate != nullptr ? std::optional(candidate->pools) : std::nullopt;
+Result<std::vector<Arm>> arms_to_sweep(const PlanLine& line, const KernelInfo& kernel, bool even_unknown) {
+    const auto now = line.target.scope.effective;
+    if (!now || (line.candidates.empty() && !even_unknown))
+        return fail(fmt::format("{}; name --arms", line.reason));
+    std::vector<Arm> arms{plain(*now)};
+    for (const Candidate& c : line.candidates)
+        if (&c != candidate_with(line, *now)) arms.push_back(plain(c.scope));
+    for (const Scope scope : kernel.scopes)
+        if (line.candidates.empty() && scope != *now) arms.push_back(plain(scope));
+    if (arms.size() < 2) return fail("all scopes make the same pools here; nothing to compare");
+    return arms;
 }
 
+// Why ARMS cannot be compared on LINE's target; "" if they can.
 std::string why_not(const PlanLine& line, const std::vector<Arm>& arms, const KernelInfo& kernel) {
     if (!line.target.untouchable.empty()) return line.target.untouchable;
     const bool parameter = line.target.kind == Kind::default_scope;
@@ -95,17 +95,18 @@ std::string why_not(const PlanLine& line, const std::vector<Arm>& arms, const Ke
 }
 
 Status check_not_set(const Paths& paths, const std::string& target) {
-    BaselineStore store(paths.baseline());
+    OwnedStore store(paths.owned());
     if (auto loaded = store.load(); !loaded) return loaded;
-    const BaselineEntry* entry = store.find(target);
+    const Owned* entry = store.find(target);
     if (entry == nullptr || is_back(WorkqueueFs(paths), *entry)) return {};
-    return fail(target + ": it may hold a setting that wq-tuned left; `wq-tunectl undo` prints the way back");
+    return fail("it may hold a setting that wq-tuned left; `wq-tunectl undo` prints the way back");
 }
 
-std::vector<Setting> scope_settings(const Paths& paths, const std::string& target,
-                                    const std::vector<Arm>& arms, const KernelInfo& kernel) {
-    const bool parameter = target == kDefaultTarget;
-    const std::string folder = paths.workqueues() + "/" + target;
+// The files of TARGET.
+std::vector<Setting> settings_of(const Paths& paths, const Workqueue& target, const std::vector<Arm>& arms,
+                                 const KernelInfo& kernel) {
+    const bool parameter = target.kind == Kind::default_scope;
+    const std::string folder = paths.workqueues() + "/" + target.name;
     Setting scope{parameter ? paths.parameters() + "/default_affinity_scope" : folder + "/affinity_scope",
                   {},
                   Form::word};
@@ -126,34 +127,55 @@ std::vector<Setting> scope_settings(const Paths& paths, const std::string& targe
     return out;
 }
 
-FileSwitcher::FileSwitcher(ValueFiles& files, const LeftStore& store, std::vector<Setting> settings)
-    : files_(files), store_(store) {
-    for (Setting& setting : settings) {
-        File file{std::move(setting), {}, {}, {}};
-        file.left.path = file.setting.path;
-        file.left.form = file.setting.form;
-        for (const std::string& value : file.setting.values)
-            file.shown.push_back(file.setting.form == Form::word ? std::optional(value) : std::nullopt);
-        all_.push_back(std::move(file));
+}  // namespace
+
+Result<Subject> scope_arms(const Paths& paths, const ScopesOf& machine, Workqueue target,
+                           std::vector<Arm> arms, bool even_unknown) {
+    const std::string name = target.name;
+    if (auto free = check_not_set(paths, name); !free) return tl::unexpected(free.error().in(name));
+    const PlanLine line = plan_by_cpus(machine, std::move(target));
+    if (const auto why = why_not(line, arms, machine.kernel); !why.empty()) return fail(name + ": " + why);
+    if (arms.empty()) {
+        auto swept = arms_to_sweep(line, machine.kernel, even_unknown);
+        if (!swept) return tl::unexpected(swept.error().in(name));
+        arms = std::move(*swept);
+    }
+    Subject out{name, {}, settings_of(paths, line.target, arms, machine.kernel)};
+    for (const Arm& arm : arms) {
+        const Candidate* made = candidate_with(line, arm.scope);
+        out.rows.push_back({arm.name(), made != nullptr ? std::optional(made->pools) : std::nullopt});
+    }
+    return out;
+}
+
+ArmSwitcher::ArmSwitcher(Tools tools, LeftStore store, const Subject& subject)
+    : tools_(std::move(tools)), store_(std::move(store)), commands_(subject.commands) {
+    for (const Setting& setting : subject.settings) {
+        File file{setting, {}, {}, {}};
+        file.left.path = setting.path;
+        file.left.form = setting.form;
+        for (const std::string& value : setting.values)
+            file.shown.push_back(setting.form == Form::word ? std::optional(value) : std::nullopt);
+        files_.push_back(std::move(file));
     }
 }
 
-Status FileSwitcher::begin() {
-    for (File& file : all_)
+Status ArmSwitcher::begin() {
+    for (File& file : files_)
         if (auto begun = begin(file); !begun) return begun;
     return {};
 }
 
-Status FileSwitcher::begin(File& file) {
+Status ArmSwitcher::begin(File& file) {
     LeftFile& left = file.left;
-    const auto found = files_.read(left.path);
+    const auto found = tools_.files.read(left.path);
     if (!found) return tl::unexpected(found.error());
     left.inode = found->inode;
     left.original = file.in_place = found->text;
     if (left.form == Form::word) return store_.put(left);
     left.any = true;
     if (auto saved = store_.put(left); !saved) return saved;
-    if (auto back = put_value_back(files_, left); !back) return back;
+    if (auto back = put_value_back(tools_.files, left); !back) return back;
     for (std::size_t arm = 0; arm < file.shown.size(); arm++) {
         if (auto learned = write(file, arm); !learned) return learned;
         for (std::size_t other = 0; other < arm; other++)
@@ -166,14 +188,14 @@ Status FileSwitcher::begin(File& file) {
     return {};
 }
 
-Status FileSwitcher::check() {
-    for (const File& file : all_)
+Status ArmSwitcher::check() {
+    for (const File& file : files_)
         if (auto ours = check(file); !ours) return ours;
     return {};
 }
 
-Status FileSwitcher::check(const File& file) {
-    const auto now = read_left(files_, file.left);
+Status ArmSwitcher::check(const File& file) {
+    const auto now = read_left(tools_.files, file.left);
     if (!now) return tl::unexpected(now.error());
     if (is_same_value(file.left.form, *now, file.in_place)) return {};
     const std::string text = fmt::format("{}: an external writer wrote '{}', which is left as it is",
@@ -183,27 +205,27 @@ Status FileSwitcher::check(const File& file) {
     return fail(text);
 }
 
-Status FileSwitcher::to(std::size_t arm) {
+Status ArmSwitcher::to(std::size_t arm) {
     if (auto ours = check(); !ours) return ours;
-    for (File& file : all_)
+    for (File& file : files_)
         if (auto wrote = write(file, arm); !wrote) return wrote;
-    return {};
+    return commands_.empty() ? Status{} : run_command(commands_.at(arm));
 }
 
 // Up to three times, because a busy kernel may refuse it now.
-Status FileSwitcher::write_value(const File& file, const std::string& via, const std::string& value) {
+Status ArmSwitcher::write_value(const File& file, const std::string& via, const std::string& value) {
     constexpr unsigned kTries = 3;
     Status wrote;
     for (unsigned i = 0; i < kTries; i++) {
-        wrote = via.empty() ? Status{} : files_.write(file.left.path, file.left.inode, via);
-        if (wrote) wrote = files_.write(file.left.path, file.left.inode, value);
+        wrote = via.empty() ? Status{} : tools_.files.write(file.left.path, file.left.inode, via);
+        if (wrote) wrote = tools_.files.write(file.left.path, file.left.inode, value);
         if (wrote || kind_of_error(wrote.error().code) != Outcome::Kind::transient) break;
     }
     return wrote;
 }
 
 // What the file may hold from now on is on disk before the write, and what it holds after it.
-Status FileSwitcher::write(File& file, std::size_t arm) {
+Status ArmSwitcher::write(File& file, std::size_t arm) {
     LeftFile& left = file.left;
     auto& shown = file.shown.at(arm);
     const std::string& value = file.setting.values[arm];
@@ -217,7 +239,7 @@ Status FileSwitcher::write(File& file, std::size_t arm) {
     if (auto saved = store_.put(left); !saved) return saved;
     if (auto wrote = write_value(file, via != file.setting.vias.end() ? *via : "", value); !wrote)
         return wrote;
-    const auto now = read_left(files_, left);
+    const auto now = read_left(tools_.files, left);
     if (!now) return tl::unexpected(now.error());
     file.in_place = *now;
     left.ours = {*now};
@@ -229,16 +251,15 @@ Status FileSwitcher::write(File& file, std::size_t arm) {
                             left.path, value, value_in(left.form, *shown), value_in(left.form, *now)));
 }
 
-Status CommandSwitcher::to(std::size_t number) {
+Status ArmSwitcher::run_command(const CommandArm& arm) {
     if (const CommandArm* before = std::exchange(in_place_, nullptr); before != nullptr)
-        if (auto undone = undo(store_, {before->name, before->undo}, undo_); !undone) return undone;
-    const CommandArm& arm = arms_.at(number);
+        if (auto undone = undo(store_, {before->name, before->undo}, tools_.undo); !undone) return undone;
     if (arm.apply.empty()) return {};
     // A signal may have come during the undo. Then `apply` does not run, and its undo must not run either.
-    if (auto go_on = go_on_(); !go_on) return go_on;
+    if (auto go_on = tools_.go_on(); !go_on) return go_on;
     if (auto saved = store_.put(LeftCommand{arm.name, arm.undo}); !saved) return saved;
     in_place_ = &arm;
-    return apply_(arm.apply).map_error(
+    return tools_.apply(arm.apply).map_error(
         [&](const Error& e) { return e.code == EINTR ? e : e.in("arm " + printable(arm.name)); });
 }
 

@@ -2,65 +2,42 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "bpf/work_counters.h"
-#include "ctl/lab/bench_result.h"
-#include "ctl/lab/devices.h"
-#include "ctl/lab/left.h"
-#include "ctl/lab/runner.h"
-#include "machine/kernel_info.h"
-#include "machine/topology.h"
+#include "ctl/lab/lab.h"
 
 namespace wq::lab {
 
-inline constexpr std::uint64_t kDeviceBytes = 128U << 20U;
-// MiB of memory that must be available: twice the size of the writes in flight, and a reserve.
-std::uint64_t needed_mib(const Settings& settings);
+inline constexpr std::uint64_t kBlock = 32 * 1024;  // bytes of a write, which is one work item of dm-crypt
 
-struct LoadJob {
-    std::string path;         // of a device
-    std::string number = {};  // its number, "254:0"; "" if it is a file
+struct BenchSettings {
     unsigned writers = 1;
-    unsigned depth = 1;  // writes in flight of each writer
-    double settle = 0;   // seconds of writing before the measurement
-    double seconds = 0;  // seconds of measured writing
+    unsigned depth = 16;   // writes in flight of each writer
+    double seconds = 2.5;  // of a run, without the time to settle
+    unsigned rounds = 16;
 };
 
-// Results of the measured time. p50, p90, p99: time of a write, in ns.
-struct LoadFigures {
-    double seconds = 0;  // of writing, also before the measurement
-    double mb_per_s = 0;
-    double p50 = 0;
-    double p90 = 0;
-    double p99 = 0;
-};
-
-// Writes to a device.
+// fio, whose threads write random blocks with O_DIRECT, each with several writes in flight. So a few CPUs
+// submit more work than they can do alone, and the scope decides which other CPUs help.
 class Load {
   public:
-    Load() = default;
+    explicit Load(const Processes& processes, std::string program = "fio")
+        : processes_(processes), program_(std::move(program)) {}
     Load(const Load&) = delete;
     Load& operator=(const Load&) = delete;
     virtual ~Load() = default;
 
     // Why it cannot run here.
-    [[nodiscard]] virtual Status check() const = 0;
-    // Errors: a write failed; EINTR for a signal.
-    virtual Result<LoadFigures> run(const LoadJob& job) = 0;
-};
-
-// fio, whose threads write random blocks with O_DIRECT, each with several writes in flight. So a few CPUs
-// submit more work than they can do alone, and the scope decides which other CPUs help.
-class FioLoad : public Load {
-  public:
-    explicit FioLoad(const Processes& processes, std::string program = "fio")
-        : processes_(processes), program_(std::move(program)) {}
-    [[nodiscard]] Status check() const override;
-    Result<LoadFigures> run(const LoadJob& job) override;
+    [[nodiscard]] virtual Status check() const;
+    // Writes to DEVICE, a file if it has no number. The figures are of the time after it settled. Errors: a
+    // write failed; EINTR for a signal.
+    virtual Result<Figures> run(const CryptDevice& device, const BenchSettings& settings);
 
   private:
     const Processes& processes_;
@@ -73,21 +50,43 @@ struct BenchTools {
     WorkCounters& counters;
 };
 
-struct BenchMachine {
-    const Topology& topology;
-    const KernelInfo& kernel;
+struct Measured {
+    std::vector<Row> rows = {};  // the reference first
+    unsigned rounds = 0;         // completed rounds, without dropped ones
+    std::string missing = {};    // what could not be counted, and why; "" if nothing
+    std::string stopped = {};    // why it ended early; "" if it did not
 };
 
 // Makes the devices, compares all scopes that make different pools on MACHINE, and removes the devices in any
-// case. The caller is in_lab(). After an error, RESULT has the completed rounds.
-Status run_bench(const BenchTools& tools, const BenchMachine& machine, BenchResult& result);
+// case. The caller is in_lab(). After an error, the result has the completed rounds.
+Measured run_bench(const BenchTools& tools, const ScopesOf& machine, const BenchSettings& settings);
+
+// A result of `bench` as --json prints it, --save stores it and --compare reads it.
+using BenchResult = nlohmann::ordered_json;
+
+// TIME: s since 1970. HOST identifies what was measured, without the name of the host, so that results can be
+// published.
+BenchResult bench_result(std::int64_t time, const nlohmann::ordered_json& host, const BenchSettings& settings,
+                         const Measured& measured);
+// Parses what bench_result() made. Error: EBADMSG if TEXT is not a benchmark of this format. The functions
+// below throw a json::exception if the rest is wrong.
+Result<BenchResult> parse_result(const std::string& text);
+
+// The result as a page for a browser, like that of `wq-tunectl report`; it loads no other files. MACHINE:
+// HTML of the machine's drawing. The page does not contain the host's name.
+std::string bench_page(const BenchResult& result, const std::string& machine);
+// The figures of each scope, the finding, the host and the settings, ready to be pasted.
+std::string bench_table(const BenchResult& result, std::size_t columns, bool colour);
+// One table of several results, each with the name of its file.
+std::string compare_table(const std::vector<std::pair<std::string, BenchResult>>& results,
+                          std::size_t columns, bool colour);
 
 }  // namespace wq::lab
 
 namespace wq::ctl {
 
 struct BenchOptions {
-    lab::Settings settings;
+    lab::BenchSettings settings;
     std::optional<unsigned> writers;   // a quarter of the CPUs if not given
     std::string save;                  // file for --compare; "" = none
     std::string page;                  // file for a browser; "" = none

@@ -10,16 +10,13 @@
 #include <memory>
 
 #include "base/file.h"
-#include "base/version.h"
-#include "bpf/work_counters.h"
 #include "ctl/command.h"
-#include "ctl/complaints.h"
 #include "ctl/json_values.h"
 #include "ctl/lab/bench.h"
 #include "ctl/machine.h"
 #include "ctl/output_file.h"
 #include "ctl/render/terminal.h"
-#include "ctl/report/report_sections.h"
+#include "ctl/report/report.h"
 #include "ctl/setting_option.h"
 #include "machine/host_facts.h"
 #include "machine/hwloc_topology.h"
@@ -30,7 +27,6 @@
 namespace wq::ctl {
 namespace {
 
-using lab::BenchMachine;
 using lab::BenchResult;
 using lab::BenchTools;
 
@@ -43,20 +39,22 @@ constexpr std::size_t kMostSaved = 64U << 20U;  // bytes of a saved file
 
 int compare(const BenchOptions& options) {
     std::vector<std::pair<std::string, BenchResult>> results;
+    BenchResult all = BenchResult::array();
+    std::string table;
     for (const std::string& file : options.compare) {
         const auto text = read_file(file, kMostSaved);
         if (!text) return complain(text.error().text);
-        auto result = lab::parse_result(*text);
+        const auto result = lab::parse_result(*text);
         if (!result) return complain(result.error().in(file).text);
-        results.emplace_back(file, std::move(*result));
+        results.emplace_back(file, *result);
+        all.push_back(*result);
+        try {  // also for --json: the table needs every figure
+            table = lab::compare_table(results, terminal_columns(), wants_colour());
+        } catch (const nlohmann::json::exception& e) {
+            return complain(file + ": " + json_error_text(e.what()));
+        }
     }
-    if (!options.json) {
-        fmt::print("{}", lab::compare_table(results, terminal_columns(), wants_colour()));
-        return kOk;
-    }
-    nlohmann::ordered_json all = nlohmann::ordered_json::array();
-    for (const auto& [file, result] : results) all.push_back(lab::to_json(result));
-    fmt::print("{}\n", json_text(all));
+    fmt::print("{}", options.json ? json_text(all) + "\n" : table);
     return kOk;
 }
 
@@ -72,8 +70,11 @@ std::uint64_t available_mib(const Paths& paths) {
     return kib / 1024;
 }
 
-Status check_memory(const Paths& paths, const lab::Settings& settings) {
-    const std::uint64_t needed = lab::needed_mib(settings);
+// Needed is twice the size of the writes in flight, and a reserve for the devices and everything else.
+Status check_memory(const Paths& paths, const lab::BenchSettings& settings) {
+    constexpr std::uint64_t kReserve = 128U << 20U;  // bytes
+    const std::uint64_t in_flight = std::uint64_t{settings.writers} * settings.depth * lab::kBlock;
+    const std::uint64_t needed = (kReserve + 2 * in_flight) >> 20U;
     const std::uint64_t available = available_mib(paths);
     if (available >= needed) return {};
     return fail(fmt::format("no room for the devices: {} MiB of memory are needed, {} are available", needed,
@@ -90,62 +91,56 @@ Status check_outputs(const BenchOptions& options) {
     return {};
 }
 
-lab::Host host_of(const Paths& paths, const Topology& topology, const KernelInfo& kernel) {
+BenchResult host_of(const Paths& paths, const lab::ScopesOf& machine) {
+    const Topology& topology = machine.topology;
     const HostFacts facts = read_host_facts(paths, topology);
-    lab::Host host{.kernel = kernel.release,
-                   .cpus = static_cast<unsigned>(topology.online.count()),
-                   .cores = static_cast<unsigned>(topology.cores.size()),
-                   .cache_shard_size = kernel.cache_shard_size,
-                   .is_virtual = facts.is_virtual};
-    if (!facts.cpu_models.empty()) host.cpu = facts.cpu_models.front();
     const CoreIndex index(topology);
-    for (const Llc& llc : llcs_in(kernel, topology))
-        host.llc_cores.push_back(static_cast<unsigned>(index.cores_in(llc.cpus)));
-    return host;
+    auto llc_cores = BenchResult::array();
+    for (const Llc& llc : llcs_in(machine.kernel, topology)) llc_cores.push_back(index.cores_in(llc.cpus));
+    return {{"cpu", facts.cpu_models.empty() ? BenchResult() : BenchResult(facts.cpu_models.front())},
+            {"cpus", topology.online.count()},
+            {"cores", topology.cores.size()},
+            {"llc_cores", llc_cores},
+            {"virtual", or_null(facts.is_virtual)},
+            {"kernel", machine.kernel.release},
+            {"cache_shard_size", or_null(machine.kernel.cache_shard_size)}};
 }
 
-std::string machine_of(const Paths& paths, const BenchMachine& machine) {
+std::string machine_of(const Paths& paths, const lab::ScopesOf& machine) {
     return machine_html({machine.topology, machine.kernel, effective_shard_size(machine.kernel, {}),
                          read_isolation(paths), read_core_kinds(paths, machine.topology)});
 }
 
-// Writes the files first, because they remain if the terminal of stdout is gone.
-int show(const BenchOptions& options, const Paths& paths, const BenchMachine& machine,
-         const BenchResult& result) {
-    int code = kOk;
-    const auto write = [&](const std::string& path, const std::string& text) {
-        if (path.empty()) return;
-        if (const auto written = write_output(path, text); !written) code = complain(written.error().text);
+// Runs the benchmark and shows the result: the files first, because they remain if the terminal of stdout is
+// gone. The caller holds the lock.
+int run(const BenchOptions& options, const BenchTools& tools, const lab::ScopesOf& machine) {
+    const Paths& paths = tools.lab.paths;
+    const std::int64_t begun = ::time(nullptr);
+    const auto host = host_of(paths, machine);
+    lab::BenchSettings settings = options.settings;
+    const auto cpus = static_cast<unsigned>(machine.topology.online.count());
+    settings.writers = options.writers.value_or(std::clamp(cpus / kWriterShare, 1U, kMostWriters));
+    if (const auto room = check_memory(paths, settings); !room) return complain(room.error().text);
+    const auto measured = lab::run_bench(tools, machine, settings);
+    const auto result = lab::bench_result(begun, host, settings, measured);
+    int code = measured.stopped.empty() ? kOk : complain(measured.stopped);
+    const auto write = [&](const std::string& path, const auto& text) {
+        if (path.empty() || measured.rounds == 0) return;
+        if (const auto written = write_output(path, text()); !written) code = complain(written.error().text);
     };
-    if (result.rounds > 0) {
-        write(options.save, json_text(lab::to_json(result), 1) + "\n");
-        write(options.page, lab::bench_page(result, options.page.empty() ? "" : machine_of(paths, machine)));
-    }
+    write(options.save, [&] { return json_text(result, 1) + "\n"; });
+    write(options.page, [&] { return lab::bench_page(result, machine_of(paths, machine)); });
     if (options.json)
-        fmt::print("{}\n", json_text(lab::to_json(result)));
-    else if (result.rounds > 0)
+        fmt::print("{}\n", json_text(result));
+    else if (measured.rounds > 0)
         fmt::print("{}", lab::bench_table(result, terminal_columns(), wants_colour()));
     return code;
 }
 
-// Runs the benchmark and shows the result. The caller holds the lock.
-int run(const BenchOptions& options, const BenchTools& tools, const BenchMachine& machine) {
-    BenchResult result;
-    result.time = ::time(nullptr);
-    result.version = version();
-    result.host = host_of(tools.lab.paths, machine.topology, machine.kernel);
-    result.settings = options.settings;
-    const auto cpus = static_cast<unsigned>(machine.topology.online.count());
-    result.settings.writers = options.writers.value_or(std::clamp(cpus / kWriterShare, 1U, kMostWriters));
-    if (const auto room = check_memory(tools.lab.paths, result.settings); !room)
-        return complain(room.error().text);
-    const auto done = lab::run_bench(tools, machine, result);
-    if (!done) complain(done.error().text);
-    const int shown = show(options, tools.lab.paths, machine, result);
-    return done ? shown : kFailure;
-}
-
 void add_options(CLI::App& command, BenchOptions& o) {
+    const auto file = [&](const char* name, auto& out, const char* help) {
+        command.add_option(name, out, help)->type_name(word::kFile)->check(not_empty);
+    };
     command.add_option("--seconds", o.settings.seconds, "Measured time of each run; default 2.5")
         ->type_name(word::kNumber)
         ->check(seconds_between(kLeastSeconds, kMostSeconds));
@@ -153,34 +148,21 @@ void add_options(CLI::App& command, BenchOptions& o) {
                 1U, kMostRounds);
     take_number(command.add_option("--writers", o.writers, "Threads that write; default one per four CPUs"),
                 1U, kMostWriters);
-    auto* page = command.add_option("-o,--output", o.page, "Write the result as a page for a browser")
-                     ->type_name(word::kFile)
-                     ->check(not_empty);
-    auto* save = command.add_option("--save", o.save, "Write the result for --compare")
-                     ->type_name(word::kFile)
-                     ->check(not_empty);
-    auto* compare = command.add_option("--compare", o.compare, "One table of saved results; nothing is run")
-                        ->type_name(word::kFile)
-                        ->check(not_empty)
-                        ->excludes(page)
-                        ->excludes(save);
-    auto* restore =
-        command.add_flag("--restore", o.restore,
-                         "Restore scopes and remove devices that an earlier run left, and do nothing else");
-    restore->excludes(page)->excludes(save)->excludes(compare);
-    auto* json = command.add_flag("--json", o.json, kJsonHelp);
-    restore->excludes(json);
-    for (const char* name : {"--seconds", "--rounds", "--writers"}) {
-        compare->excludes(command.get_option(name));
-        restore->excludes(command.get_option(name));
-    }
+    file("-o,--output", o.page, "Write the result as a page for a browser");
+    file("--save", o.save, "Write the result for --compare");
+    file("--compare", o.compare, "One table of saved results; nothing is run");
+    command.add_flag("--restore", o.restore,
+                     "Restore scopes and remove devices that an earlier run left, and do nothing else");
+    command.add_flag("--json", o.json, kJsonHelp);
+    for (const char* name : {"--output", "--save", "--seconds", "--rounds", "--writers"})
+        relate(command, &CLI::Option::excludes, {{"--compare", name}});
 }
 
 // Runs bench() with this machine's devices and counters.
 int bench_here(const BenchOptions& options) {
     lab::Processes processes;
-    lab::KernelDevices devices("", lab::runs(processes));
-    lab::FioLoad load(processes);
+    lab::Devices devices("", lab::runs(processes));
+    lab::Load load(processes);
     const auto counters = make_bpf_counters();
     return bench(options, {{{}, processes, devices}, load, *counters});
 }
@@ -208,7 +190,8 @@ int bench(const BenchOptions& options, const BenchTools& tools) {
 CommandRun set_up_bench(CLI::App& command, const Invocation& invocation) {
     const auto options = std::make_shared<BenchOptions>();
     add_options(command, *options);
-    return [options, &invocation] {
+    return [options, &command, &invocation] {
+        if (options->restore) only_option(command, "--restore");
         if (!invocation.root.empty() && options->compare.empty())
             throw CLI::ValidationError("bench makes devices on the running kernel: no --root");
         return bench_here(*options);

@@ -166,11 +166,11 @@ RunCommand runs(const Processes& processes) {
     };
 }
 
-bool KernelDevices::has_driver() const {
+bool Devices::has_driver() const {
     return exists(root_ + "/sys/module/null_blk");
 }
 
-Status KernelDevices::load_driver() {
+Status Devices::load_driver() {
     if (!has_driver())
         if (auto loaded = run_({"modprobe", "--quiet", "null_blk", "nr_devices=0"}); !loaded)
             return fail("null_blk, the device below: " + loaded.error().text);
@@ -179,7 +179,7 @@ Status KernelDevices::load_driver() {
                 ": is not there; if configfs is not mounted: mount -t configfs none /sys/kernel/config");
 }
 
-Result<std::string> KernelDevices::make_ram(const std::string& name, std::uint64_t bytes) {
+Result<std::string> Devices::make_ram(const std::string& name, std::uint64_t bytes) {
     const std::string folder = drivers_folder() + "/" + name;
     if (::mkdir(folder.c_str(), 0755) != 0) return fail_errno(folder, errno);
     const long cpus = std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN));
@@ -205,8 +205,8 @@ Result<std::string> KernelDevices::make_ram(const std::string& name, std::uint64
     return number->substr(0, number->find('\n'));
 }
 
-Result<CryptDevice> KernelDevices::make_crypt(const std::string& name, const std::string& ram,
-                                              std::uint64_t bytes) {
+Result<CryptDevice> Devices::make_crypt(const std::string& name, const std::string& ram,
+                                        std::uint64_t bytes) {
     const auto mapper = open_mapper(root_);
     if (!mapper) return tl::unexpected(mapper.error());
     if (auto has = check_crypt(*mapper); !has) return tl::unexpected(has.error());
@@ -218,7 +218,7 @@ Result<CryptDevice> KernelDevices::make_crypt(const std::string& name, const std
 }
 
 // A device in use is removed when its last user closes it.
-Status KernelDevices::remove_crypt(const std::string& name) {
+Status Devices::remove_crypt(const std::string& name) {
     const auto mapper = open_mapper(root_);
     if (!mapper && (mapper.error().code == ENOENT || mapper.error().code == ENODEV)) return {};
     if (!mapper) return tl::unexpected(mapper.error());
@@ -236,7 +236,7 @@ Status KernelDevices::remove_crypt(const std::string& name) {
 }
 
 // Also removes a device that is powered on.
-Status KernelDevices::remove_ram(const std::string& name) {
+Status Devices::remove_ram(const std::string& name) {
     const std::string folder = drivers_folder() + "/" + name;
     if (::rmdir(folder.c_str()) != 0 && errno != ENOENT) return fail_errno(folder, errno);
     return {};
@@ -244,7 +244,7 @@ Status KernelDevices::remove_ram(const std::string& name) {
 
 // udev examines a device again when its last writer closes it, so this tries several times. We load the
 // driver with nr_devices=0; if it has another value, another program has loaded it meanwhile.
-bool KernelDevices::unload_driver() {
+bool Devices::unload_driver() {
     return wait_until(kUnloadLooks, [&] {
         if (!has_driver()) return true;
         const auto devices = read_file(root_ + "/sys/module/null_blk/parameters/nr_devices");

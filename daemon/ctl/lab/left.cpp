@@ -9,34 +9,25 @@
 #include <syslog.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <cstdlib>
-#include <memory>
-#include <nlohmann/json.hpp>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "base/file.h"
 #include "base/text.h"
-#include "ctl/command.h"
-#include "ctl/complaints.h"
-#include "machine/workqueue_fs.h"
-#include "owned/baseline.h"
-#include "owned/restore.h"
+#include "state/described.h"
+#include "state/state_file.h"
 
 namespace wq::lab {
 namespace {
 
-using nlohmann::json;
-
-constexpr std::size_t kMost = 1U << 20U;  // bytes of the store; a file of /sys has at most a page
-
 Result<std::string> without_links(const std::string& path) {
-    struct Free {
-        void operator()(char* text) const { std::free(text); }  // NOLINT(cppcoreguidelines-no-malloc)
-    };
-    const std::unique_ptr<char, Free> real(::realpath(path.c_str(), nullptr));
-    if (!real) return fail_errno(path, errno);
-    return std::string(real.get());
+    std::error_code code;
+    const auto real = std::filesystem::canonical(path, code);
+    if (code) return fail_errno(path, code.value());
+    return real.string();
 }
 
 std::string_view without_end_of_line(std::string_view content) {
@@ -72,7 +63,7 @@ ino_t stable_inode(int fd) {
 
 }  // namespace
 
-Result<Content> KernelValueFiles::read(const std::string& path) const {
+Result<Content> ValueFiles::read(const std::string& path) const {
     const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
     if (!fd) return fail_errno(path, errno);
     auto text = read_all(fd.get(), kMaxFile);
@@ -80,7 +71,7 @@ Result<Content> KernelValueFiles::read(const std::string& path) const {
     return Content{std::move(*text), stable_inode(fd.get())};
 }
 
-Status KernelValueFiles::write(const std::string& path, ino_t inode, const std::string& value) {
+Status ValueFiles::write(const std::string& path, ino_t inode, const std::string& value) {
     const Fd fd(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW));
     if (!fd) return fail_errno(path + ": opening for writing", errno);
     if (inode != 0 && stable_inode(fd.get()) != inode) return fail(path + ": is another file now", ENODEV);
@@ -145,6 +136,9 @@ Status put_value_back(ValueFiles& files, const LeftFile& left) {
     return fail(fmt::format("{}: writing the original value '{}' does not restore it", left.path, value));
 }
 
+// Not in the unnamed namespace, where the description of a list would not find it.
+static void describe(JsonPlace& at, Left& left);
+
 namespace {
 
 std::string key_of(const Left& left) {
@@ -153,57 +147,64 @@ std::string key_of(const Left& left) {
     return "device " + std::get<LeftDevice>(left).name;
 }
 
-json json_of(const Left& left) {
-    if (const auto* file = std::get_if<LeftFile>(&left))
-        return {{"file", file->path},         {"inode", file->inode}, {"word", file->form == Form::word},
-                {"original", file->original}, {"ours", file->ours},   {"any", file->any}};
-    if (const auto* arm = std::get_if<LeftCommand>(&left))
-        return {{"arm", arm->name}, {"undo", arm->undo}, {"failed", arm->failed}};
-    const auto& device = std::get<LeftDevice>(left);
-    return {{"device", device.name}, {"driver", device.driver}};
+struct LeftDocument {
+    std::vector<Left> entries;
+};
+
+StateFile<LeftDocument> file_at(const std::string& path) {
+    constexpr std::size_t kMost = 1U << 20U;  // bytes; a file of /sys has at most a page
+    return {path,
+            {.limit = kMost, .if_broken = IfBroken::refuse, .mode = 0600}};  // commands may have secrets
 }
 
-Left left_of(const json& entry) {
-    if (entry.contains("file"))
-        return LeftFile{.path = entry.at("file"),
-                        .inode = entry.at("inode"),
-                        .form = entry.at("word").get<bool>() ? Form::word : Form::choice,
-                        .original = entry.at("original"),
-                        .ours = entry.at("ours"),
-                        .any = entry.at("any")};
-    if (entry.contains("arm")) return LeftCommand{entry.at("arm"), entry.at("undo"), entry.at("failed")};
-    return LeftDevice{entry.at("device"), entry.at("driver")};
+void describe(JsonPlace& at, LeftDocument& document) {
+    at("entries", document.entries);
 }
 
 }  // namespace
 
-Result<std::vector<Left>> LeftStore::load() const {
-    const auto text = read_if_there(path_, kMost);
-    if (!text) return tl::unexpected(text.error());
-    std::vector<Left> all;
-    if (!*text) return all;
-    try {
-        const json document = json::parse(**text);
-        if (document.at("version") != 1) return fail(path_ + ": is of another version", EBADMSG);
-        for (const json& entry : document.at("entries")) all.push_back(left_of(entry));
-    } catch (const json::exception& e) {
-        return fail(path_ + ": " + json_error_text(e.what()), EBADMSG);
+static void describe(JsonPlace& at, Left& left) {
+    const std::array<Left, 3> kinds{LeftFile{}, LeftCommand{}, LeftDevice{}};
+    const std::array names{"file", "arm", "device"};
+    std::string kind = names.at(left.index());
+    at("kind", kind);
+    if (!at.writes()) {
+        const auto found = std::ranges::find(names, kind);
+        if (found == names.end()) return at.refuse("unknown kind");
+        left = kinds.at(static_cast<std::size_t>(found - names.begin()));
     }
-    for (const Left& left : all)
-        if (const auto* device = std::get_if<LeftDevice>(&left); device && !is_device_name(device->name))
-            return fail(path_ + ": not a name of ours", EBADMSG);
-    return all;
+    if (auto* file = std::get_if<LeftFile>(&left)) {
+        bool word = file->form == Form::word;
+        at("path", file->path);
+        at("inode", file->inode);
+        at("word", word);
+        at("original", file->original);
+        at("ours", file->ours);
+        at("any", file->any);
+        file->form = word ? Form::word : Form::choice;
+    } else if (auto* arm = std::get_if<LeftCommand>(&left)) {
+        at("name", arm->name);
+        at("undo", arm->undo);
+        at("failed", arm->failed);
+    } else {
+        auto& device = std::get<LeftDevice>(left);
+        at("name", device.name);
+        at("driver", device.driver);
+        if (!is_device_name(device.name)) at.refuse("not a name of ours");
+    }
+}
+
+Result<std::vector<Left>> LeftStore::load() const {
+    auto found = file_at(path_).read();
+    if (!found) return tl::unexpected(found.error());
+    return *found ? std::move((*found)->entries) : std::vector<Left>{};
 }
 
 Status LeftStore::save(const std::vector<Left>& all) const {
     if (all.empty()) return remove_file(path_);
-    json document{{"version", 1}, {"entries", json::array()}};
-    for (const Left& left : all) document["entries"].push_back(json_of(left));
-    try {
-        return replace_file(path_, document.dump(1) + "\n", 0600);  // commands may have secrets
-    } catch (const json::exception&) {
-        return fail(path_ + ": a path, name, value or command to be saved is not UTF-8", EILSEQ);
-    }
+    auto saved = file_at(path_).save({all});
+    if (saved || saved.error().code != EILSEQ) return saved;
+    return fail(path_ + ": a path, name, value or command to be saved is not UTF-8", EILSEQ);
 }
 
 Status LeftStore::put(const Left& left) const {
@@ -298,17 +299,6 @@ struct PutBack {
     }
 };
 
-// Puts back the slots that a killed daemon left.
-bool put_slots_back(const Paths& paths, Log& log) {
-    BaselineStore store(paths.baseline());
-    if (const auto loaded = store.load(); !loaded) {
-        log.write({LOG_ERR, Event::none, loaded.error().text});
-        return false;
-    }
-    WorkqueueFs files(paths);
-    return restore_entries(files, store, log, true) == 0;
-}
-
 }  // namespace
 
 // The last first: the scope of a workqueue before its device, whose removal destroys the workqueue.
@@ -322,28 +312,6 @@ bool put_back(const LeftStore& store, const Hands& hands, Log& log, bool again) 
     bool back = true;
     for (const Left& left : *all) back = std::visit(PutBack{store, hands, log, again}, left) && back;
     return back;
-}
-
-bool Lab::put_back(Log& log, bool again) const {
-    KernelValueFiles files;
-    return lab::put_back(
-        left(), {files, devices, [&](const std::string& c) { return processes.shell(c, true); }}, log, again);
-}
-
-int in_lab(const Lab& lab, bool only_restore, const std::function<int()>& work) {
-    const auto lock = take_lock(lab.paths);
-    if (!lock)
-        return ctl::complain(
-            lock.error().code == EWOULDBLOCK
-                ? "wq-tuned is running, or another ab or bench: systemctl stop wq-tuned first"
-                : lock.error().text);
-    ctl::Complaints log(LOG_INFO);
-    const bool back = lab.put_back(log, only_restore);
-    const bool slots = put_slots_back(lab.paths, log);
-    if (only_restore) return back && slots ? ctl::kOk : ctl::kFailure;
-    if (back && slots) return work();
-    return ctl::complain(
-        "settings or devices of an earlier ab, bench or comparison could not be restored or removed");
 }
 
 }  // namespace wq::lab

@@ -12,8 +12,6 @@
 #include "base/journal.h"
 #include "base/result.h"
 #include "ctl/lab/devices.h"
-#include "ctl/lab/runner.h"
-#include "machine/paths.h"
 
 namespace wq::lab {
 
@@ -30,18 +28,12 @@ class ValueFiles {
     ValueFiles& operator=(const ValueFiles&) = delete;
     virtual ~ValueFiles() = default;
 
-    [[nodiscard]] virtual Result<Content> read(const std::string& path) const = 0;
-    // Error: ENODEV if PATH has another inode than INODE, unless that is 0.
-    virtual Status write(const std::string& path, ino_t inode, const std::string& value) = 0;
-};
-
-class KernelValueFiles : public ValueFiles {
-  public:
     // Returns the whole content of PATH. Errors: errno; EFBIG for more than kMaxFile bytes.
-    [[nodiscard]] Result<Content> read(const std::string& path) const override;
+    [[nodiscard]] virtual Result<Content> read(const std::string& path) const;
     // Writes VALUE with one write(2), without a newline, because some parameters would store it. Writes an
-    // empty value as a newline, because the kernel ignores a write of no bytes.
-    Status write(const std::string& path, ino_t inode, const std::string& value) override;
+    // empty value as a newline, because the kernel ignores a write of no bytes. Error: ENODEV if PATH has
+    // another inode than INODE, unless that is 0.
+    virtual Status write(const std::string& path, ino_t inode, const std::string& value);
 };
 
 // PATH below ROOT ("" is the machine) without links. Errors: it is not absolute (EINVAL), is not a file
@@ -122,21 +114,5 @@ struct Hands {
 // and checks it afterwards; the value of an external writer stays. Runs an undo that failed before only if
 // AGAIN. Logs and keeps what could not be put back. Returns whether nothing is left.
 bool put_back(const LeftStore& store, const Hands& hands, Log& log, bool again);
-
-// The machine of a run, and what it needs to put it back.
-struct Lab {
-    Paths paths;
-    Processes& processes;
-    Devices& devices;
-
-    [[nodiscard]] LeftStore left() const { return LeftStore(paths.lab()); }
-    // put_back() of this machine.
-    bool put_back(Log& log, bool again) const;
-};
-
-// Takes the lock against the daemon and other runs, and puts back what earlier ones left, also slots of a
-// daemon that was killed. Then, unless ONLY_RESTORE, returns the exit code of WORK; else whether nothing is
-// left.
-int in_lab(const Lab& lab, bool only_restore, const std::function<int()>& work);
 
 }  // namespace wq::lab

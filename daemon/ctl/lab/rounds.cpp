@@ -36,100 +36,100 @@
 namespace wq::lab {
 
 std::vector<std::size_t> random_order(std::size_t count, const Random& random) {
-    // Rejects the highest numbers, which would make some remainders more probable.
-    const auto below = [&](std::uint64_t n) {
-        const std::uint64_t limit = std::numeric_limits<std::uint64_t>::max() / n * n;
-        for (;;)
-            if (const std::uint64_t value = random(); value < limit) return value % n;
+    struct Generator {
+        using result_type = std::uint64_t;
+        static constexpr result_type min() { return 0; }
+        static constexpr result_type max() { return std::numeric_limits<result_type>::max(); }
+        result_type operator()() const { return random(); }
+        const Random& random;
     };
     std::vector<std::size_t> order(count);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    for (std::size_t i = count; i > 1; i--) std::swap(order[i - 1], order[below(i)]);
+    std::shuffle(order.begin(), order.end(), Generator{random});
     return order;
 }
 
-void add_json(nlohmann::ordered_json& out, const ArmResult& result) {
+nlohmann::ordered_json row_json(const char* name, const Row& row, bool is_reference,
+                                const nlohmann::ordered_json& figures) {
+    nlohmann::ordered_json out{{name, row.arm},
+                               {"role", is_reference ? "reference" : "candidate"},
+                               {"pools", ctl::or_null(row.pools)}};
+    out.update(figures);
+    if (is_reference) return out;
+    const ArmResult& result = row.result;
     out["verdict"] = ctl::word_or_null(result.verdict);
     out["e_regressed"] = result.e_regressed;
     out["e_improved"] = result.e_improved;
     out["effect_percent"] = nullptr;
     if (result.effect) out["effect_percent"] = result.effect->percent;
     out["interval_percent"] = ctl::interval_or_null(result.effect.value_or(Effect{}));
+    return out;
 }
 
-Rounds::Rounds(std::size_t arms, const JudgeSettings& settings, ComparedCounter counter, bool all_pairs)
-    : counter_(std::move(counter)),
-      rule_{settings.alpha, 1, true},
-      most_(settings.max_pairs),
-      all_pairs_(all_pairs),
-      values_(arms) {
+Rounds::Rounds(std::vector<Row> rows, const JudgeSettings& settings, ComparedCounter counter, bool all_pairs)
+    : rows_(std::move(rows)), settings_(settings), counter_(std::move(counter)), all_pairs_(all_pairs) {
     counter_.tolerance = settings.tolerance;
-    candidates_.assign(arms - 1, Candidate{Comparison({counter_})});
 }
 
 bool Rounds::is_over() const {
-    if (count_ >= most_) return true;
-    return !all_pairs_ &&
-           std::ranges::all_of(candidates_, [](const Candidate& c) { return c.verdict.has_value(); });
+    if (count_ >= settings_.max_pairs) return true;
+    return !all_pairs_ && std::all_of(rows_.begin() + 1, rows_.end(),
+                                      [](const Row& row) { return !row.result.verdict.empty(); });
 }
 
 std::vector<std::size_t> Rounds::next(const Random& random) const {
     if (is_over()) return {};
-    std::vector<std::size_t> running{0};
-    for (std::size_t i = 0; i < candidates_.size(); i++)
-        if (all_pairs_ || !candidates_[i].verdict) running.push_back(i + 1);
+    std::vector<std::size_t> running;
+    for (std::size_t arm = 0; arm < rows_.size(); arm++)
+        if (all_pairs_ || rows_[arm].result.verdict.empty()) running.push_back(arm);
     std::vector<std::size_t> out;
     for (const std::size_t place : random_order(running.size(), random)) out.push_back(running[place]);
     return out;
 }
 
-void Rounds::add(const std::map<std::size_t, double>& values) {
+// Brings the result of ARM up to date, unless it has a verdict. REASON: it ends undecided; "" if it goes on.
+void Rounds::conclude(std::size_t arm, const std::string& reason) {
+    ArmResult& out = rows_[arm].result;
+    std::vector<double> differences;
+    Comparison comparison({counter_});
+    for (const PairValues& pair : pairs(arm)) {
+        differences.push_back(log_ratio(counter_, pair));
+        comparison.add({pair});
+    }
+    if (!differences.empty()) out.effect = effect_of(std::move(differences));
+    if (!out.verdict.empty()) return;
+    const Decision now = comparison.decide({settings_.alpha, 1, true});
+    const bool undecided = now.judgement == Judgement::undecided;
+    if (!undecided || !reason.empty()) out.verdict = name_of(now.judgement);
+    if (undecided) out.reason = reason;
+    out.pairs = now.pairs;
+    out.e_regressed = evidence_of(now.log_worse);
+    out.e_improved = evidence_of(now.log_better);
+}
+
+void Rounds::add(const std::map<std::size_t, Figures>& runs) {
     count_++;
-    for (const auto& [arm, value] : values) {
-        values_.at(arm).push_back(value);
-        if (arm == 0) continue;
-        Candidate& candidate = candidates_.at(arm - 1);
-        candidate.pairs.push_back({values.at(0), value});
-        if (candidate.verdict) continue;
-        candidate.comparison.add({candidate.pairs.back()});
-        const Decision decision = candidate.comparison.decide(rule_);
-        if (decision.judgement != Judgement::undecided)
-            candidate.verdict = Verdict{decision, ""};
-        else if (count_ >= most_)
-            candidate.verdict = Verdict{decision, kMaxPairsReason};
+    for (const auto& [arm, run] : runs) {
+        rows_.at(arm).runs.push_back(run);
+        if (arm != 0) conclude(arm, count_ >= settings_.max_pairs ? kMaxPairsReason : "");
     }
 }
 
 void Rounds::end(const std::string& reason) {
-    for (Candidate& candidate : candidates_)
-        if (!candidate.verdict) candidate.verdict = Verdict{candidate.comparison.decide(rule_), reason};
+    for (std::size_t arm = 1; arm < rows_.size(); arm++) conclude(arm, reason);
 }
 
-const std::vector<PairValues>& Rounds::pairs(std::size_t arm) const {
-    return candidates_.at(arm - 1).pairs;
-}
-
-ArmResult Rounds::result(std::size_t arm) const {
-    const Candidate& candidate = candidates_.at(arm - 1);
-    const auto& verdict = candidate.verdict;
-    const Decision at = verdict ? verdict->decision : candidate.comparison.decide(rule_);
-    ArmResult out;
-    if (verdict) out.verdict = name_of(at.judgement);
-    if (verdict) out.reason = verdict->reason;
-    out.pairs = at.pairs;
-    out.e_regressed = evidence_of(at.log_worse);
-    out.e_improved = evidence_of(at.log_better);
-    std::vector<double> differences;
-    for (const PairValues& pair : candidate.pairs) differences.push_back(log_ratio(counter_, pair));
-    if (!differences.empty()) out.effect = effect_of(std::move(differences));
+std::vector<PairValues> Rounds::pairs(std::size_t arm) const {
+    std::vector<PairValues> out;
+    for (const Figures& run : rows_.at(arm).runs) out.push_back({rows_[0].runs[out.size()].value, run.value});
     return out;
 }
 
-std::string Rounds::progress(const std::vector<std::string>& arms) const {
-    std::string out = fmt::format("round {} of {}", count_ + 1, most_);
-    for (std::size_t arm = 1; arm < arms.size() && count_ > 0; arm++) {
-        const ArmResult now = result(arm);
-        out += fmt::format("{} {} {}{}{}", arm == 1 ? ";" : ",", printable(arms[arm]),
+std::string Rounds::progress() const {
+    std::string out = fmt::format("round {} of {}", count_ + 1, settings_.max_pairs);
+    for (std::size_t arm = 1; arm < rows_.size() && count_ > 0; arm++) {
+        const ArmResult& now = rows_[arm].result;
+        out += fmt::format("{} {} {}{}{}", arm == 1 ? ";" : ",", printable(rows_[arm].arm),
                            effect_text(Effect{now.effect.value_or(Effect{}).percent, {}}),
                            now.verdict.empty() ? "" : " ", now.verdict);
     }
@@ -167,17 +167,22 @@ Conditions conditions_of(const Paths& paths) {
     return {time_suspended(), cpu_state(paths)};
 }
 
-Status run_rounds(Rounds& rounds, const Edges& edges) {
+Status run_rounds(Rounds& rounds, Switcher& switcher, unsigned warm_ups, const Edges& edges) {
+    if (auto begun = switcher.begin(); !begun) return begun;
+    for (unsigned i = 0; i < warm_ups; i++) {
+        if (auto switched = i == 0 ? switcher.to(0) : Status{}; !switched) return switched;
+        if (const auto run = edges.measure(0); !run) return tl::unexpected(run.error());
+    }
     unsigned dropped = 0;
     for (auto order = rounds.next(edges.random); !order.empty(); order = rounds.next(edges.random)) {
-        edges.progress();
+        edges.progress(rounds.progress());
         const Conditions before = edges.conditions();
-        std::map<std::size_t, double> values;
+        std::map<std::size_t, Figures> runs;
         for (const std::size_t arm : order) {
-            if (auto switched = edges.switch_to(arm); !switched) return switched;
-            const auto value = edges.measure(arm);
-            if (!value) return tl::unexpected(value.error());
-            values[arm] = *value;
+            if (auto switched = switcher.to(arm); !switched) return switched;
+            const auto run = edges.measure(arm);
+            if (!run) return tl::unexpected(run.error());
+            runs[arm] = *run;
         }
         if (const std::string why = what_changed(before, edges.conditions()); !why.empty()) {
             rounds.drop(why);
@@ -186,10 +191,9 @@ Status run_rounds(Rounds& rounds, const Edges& edges) {
             continue;
         }
         dropped = 0;
-        rounds.add(values);
-        edges.counts();
+        rounds.add(runs);
     }
-    return {};
+    return switcher.check();
 }
 
 unsigned count_kworkers(const Paths& paths) {

@@ -11,7 +11,6 @@
 
 #include "base/result.h"
 #include "evidence/comparison.h"
-#include "evidence/effect.h"
 #include "machine/paths.h"
 #include "policy/policy.h"
 
@@ -20,8 +19,40 @@ namespace wq::lab {
 // Returns uniformly distributed 64-bit numbers.
 using Random = std::function<std::uint64_t()>;
 
+// Switches between the arms of a comparison. The original state is saved to disk before the first change, so
+// that any process that finds it there can restore it.
+class Switcher {
+  public:
+    Switcher() = default;
+    Switcher(const Switcher&) = delete;
+    Switcher& operator=(const Switcher&) = delete;
+    virtual ~Switcher() = default;
+
+    // Saves the original state to disk. Call it once, before the other functions.
+    virtual Status begin() { return {}; }
+    // Switches to arm number ARM. Writes even if it is already in place, so that all runs start the same way.
+    // Errors: the change failed, or an external writer changed what the arms change.
+    virtual Status to(std::size_t arm) = 0;
+    // Checks for an external writer. Does not switch.
+    virtual Status check() { return {}; }
+};
+
 // 0..COUNT-1 in random order; all orders have the same probability.
 std::vector<std::size_t> random_order(std::size_t count, const Random& random);
+
+// The figures of one run of an arm.
+struct Figures {
+    double value = 0;                     // what is compared: ns, a number of the command, MB/s
+    std::optional<double> kworkers = {};  // count_kworkers() after the run
+    // Of `bench` alone; those of items are empty if the kernel's counts cannot be read.
+    std::optional<double> mb_per_s = {};
+    std::optional<double> p50 = {};  // time of a write, ns
+    std::optional<double> p90 = {};
+    std::optional<double> p99 = {};
+    std::optional<double> items_per_s = {};  // of its workqueue
+    std::optional<double> cpu = {};          // CPU time per item, ns
+    double seconds = 0;                      // of writing, also before the measurement
+};
 
 // How an arm compares with the reference.
 struct ArmResult {
@@ -32,58 +63,55 @@ struct ArmResult {
     double e_regressed = 1;
     double e_improved = 1;
 };
-// Adds the verdict, the e-values and the effect to OUT.
-void add_json(nlohmann::ordered_json& out, const ArmResult& result);
+struct Row {
+    std::string arm;
+    std::optional<std::size_t> pools;  // empty if the kernel's pods cannot be derived
+    std::vector<Figures> runs{};       // of the rounds that count
+    ArmResult result{};                // not set in the reference
+};
+
+// {NAME: the arm, "role", "pools"}, then FIGURES, then the result of a candidate.
+nlohmann::ordered_json row_json(const char* name, const Row& row, bool is_reference,
+                                const nlohmann::ordered_json& figures);
 
 // Compares several arms round by round; the first arm is the reference. A round runs each arm once and gives
 // one pair of the reference and each other arm. It uses no clock, file or command.
 class Rounds {
   public:
-    // At least two ARMS. SETTINGS must be within their ranges; max_pairs is the limit of rounds. The
+    // At least two ROWS. SETTINGS must be within their ranges; max_pairs is the limit of rounds. The
     // tolerance of COUNTER is that of SETTINGS. ALL_PAIRS: continue after verdicts.
-    Rounds(std::size_t arms, const JudgeSettings& settings, ComparedCounter counter, bool all_pairs);
+    Rounds(std::vector<Row> rows, const JudgeSettings& settings, ComparedCounter counter, bool all_pairs);
 
     // The arms of the next round in the order to run them: the reference and all arms without a verdict.
     // Empty if the comparison is over.
     [[nodiscard]] std::vector<std::size_t> next(const Random& random) const;
-    // Adds a complete round: the value, above 0, of each arm in it.
-    void add(const std::map<std::size_t, double>& values);
+    // Adds a complete round: the figures of each arm in it, with values above 0.
+    void add(const std::map<std::size_t, Figures>& runs);
     // Counts a round that gives no information: CPUs came or went, or the machine was suspended.
     void drop(const std::string& reason) { dropped_[reason]++; }
     // Ends the comparison: arms without a verdict are undecided for REASON.
     void end(const std::string& reason);
 
     [[nodiscard]] unsigned count() const { return count_; }  // complete rounds, without dropped ones
-    [[nodiscard]] unsigned most() const { return most_; }
     [[nodiscard]] const std::map<std::string, unsigned>& dropped() const { return dropped_; }  // by reason
-    [[nodiscard]] const std::vector<double>& values(std::size_t arm) const { return values_.at(arm); }
     [[nodiscard]] const ComparedCounter& counter() const { return counter_; }
-    // Of ARM, which is not the reference. A verdict stays.
-    [[nodiscard]] const std::vector<PairValues>& pairs(std::size_t arm) const;
-    [[nodiscard]] ArmResult result(std::size_t arm) const;
+    [[nodiscard]] const JudgeSettings& settings() const { return settings_; }
+    [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }  // with results; a verdict stays
+    // Of ARM, which is not the reference: its n-th run and that of the reference were in one round.
+    [[nodiscard]] std::vector<PairValues> pairs(std::size_t arm) const;
     // The results so far in one line: "round 5 of 16; smt 1.2% worse, numa 3% better".
-    [[nodiscard]] std::string progress(const std::vector<std::string>& arms) const;
+    [[nodiscard]] std::string progress() const;
 
   private:
-    struct Verdict {
-        Decision decision;
-        std::string reason;
-    };
-    struct Candidate {
-        Comparison comparison;
-        std::optional<Verdict> verdict = {};
-        std::vector<PairValues> pairs = {};
-    };
     [[nodiscard]] bool is_over() const;
+    void conclude(std::size_t arm, const std::string& reason);
 
+    std::vector<Row> rows_;
+    JudgeSettings settings_;
     ComparedCounter counter_;
-    DecisionRule rule_;
-    unsigned most_;
     bool all_pairs_;
     unsigned count_ = 0;
     std::map<std::string, unsigned> dropped_;
-    std::vector<std::vector<double>> values_;  // index: arm
-    std::vector<Candidate> candidates_;        // index: arm - 1
 };
 
 // Statistics of a sample; all 0 if it is empty.
@@ -95,6 +123,15 @@ struct Summary {
     double max = 0;
 };
 Summary summary_of(std::vector<double> values);
+// Of the MEMBER of all runs; empty if a run lacks it, or without runs.
+template <class T>
+std::optional<Summary> summary_of(const Row& row, T Figures::*member) {
+    std::vector<double> values;
+    for (const Figures& run : row.runs)
+        if (const std::optional<double> value = run.*member) values.push_back(*value);
+    if (values.empty() || values.size() < row.runs.size()) return std::nullopt;
+    return summary_of(std::move(values));
+}
 
 // Conditions that must not change within a round.
 struct Conditions {
@@ -105,18 +142,17 @@ Conditions conditions_of(const Paths& paths);
 
 // The external functions of a comparison.
 struct Edges {
-    std::function<Status(std::size_t arm)> switch_to;        // writes even if nothing changes
-    std::function<Result<double>(std::size_t arm)> measure;  // runs the command once after the switch
+    std::function<Result<Figures>(std::size_t arm)> measure;  // runs ARM once, after the switch to it
     std::function<Conditions()> conditions;
     Random random;
-    std::function<void()> progress;  // called before each round
-    std::function<void()> counts;    // called after each round that counts
+    std::function<void(const std::string&)> progress;  // called before each round
 };
 
 inline constexpr unsigned kMostDropped = 10;  // the run fails after this many dropped rounds in a row
 
-// Runs rounds until the comparison is over. An error ends it; ROUNDS keeps the earlier measurements.
-Status run_rounds(Rounds& rounds, const Edges& edges);
+// Runs the reference WARM_UPS times, and then rounds until the comparison is over. Each run of a round
+// follows a switch to its arm. An error ends it; ROUNDS keeps the earlier measurements.
+Status run_rounds(Rounds& rounds, Switcher& switcher, unsigned warm_ups, const Edges& edges);
 
 // Counts the threads named kworker/u*: the workers of all unbound pools, of any workqueue, strict or not,
 // busy or idle (kernel/workqueue.c, format_worker_id()). An idle worker stays for five minutes.

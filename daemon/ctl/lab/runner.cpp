@@ -8,13 +8,18 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <systemd/sd-bus.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "base/text.h"
-#include "ctl/lab/guardian.h"
+#include "service/bus.h"
 
 namespace wq::lab {
 namespace {
@@ -39,11 +44,14 @@ std::string signal_name(int signal) {
 
 // The context of a command.
 struct Around {
-    const Interrupts& interrupts;
-    const Guardian* guardian;
+    const Processes& processes;
     Output output;
+    bool to_the_end;
     void tell(pid_t group) const {
-        if (guardian != nullptr) guardian->watch(group);
+        if (processes.guardian != nullptr) processes.guardian->watch(group);
+    }
+    [[nodiscard]] std::optional<int> signal() const {
+        return to_the_end ? std::nullopt : processes.interrupts.next();
     }
     [[nodiscard]] bool captures() const { return output != Output::drop && output != Output::show; }
 };
@@ -75,7 +83,7 @@ Status open_pipe(std::array<Fd, 2>& out) {
     ::setpgid(0, 0);
     // Tell the guardian from here, before the group can have a second process.
     around.tell(::getpid());
-    around.interrupts.undo();
+    around.processes.interrupts.undo(around.to_the_end);
     const int out = pipes.output[1]                 ? pipes.output[1].get()
                     : around.output == Output::show ? STDERR_FILENO
                                                     : pipes.null.get();
@@ -165,17 +173,17 @@ tl::unexpected<Error> interrupted(int signal) {
 }
 
 // Returns when the command has ended. Background processes may keep its output open.
-Status follow(Child& child, const Interrupts& interrupts, Ran& run) {
+Status follow(Child& child, const Around& around, Ran& run) {
     for (;;) {
         std::array<pollfd, 3> wait{pollfd{child.pidfd.get(), POLLIN, 0},
-                                   {interrupts.fd(), POLLIN, 0},
+                                   {around.to_the_end ? -1 : around.processes.interrupts.fd(), POLLIN, 0},
                                    {child.output.get(), POLLIN, 0}};
         if (::poll(wait.data(), wait.size(), -1) < 0 && errno != EINTR) return fail_errno("poll", errno);
         if (wait[0].revents != 0) run.wall = Clock::now() - child.began;
         if (auto taken = take_output(child, run.output); !taken) return taken;
         if (wait[0].revents != 0) return {};
         if (wait[1].revents == 0) continue;
-        if (const auto signal = interrupts.next()) return interrupted(*signal);
+        if (const auto signal = around.signal()) return interrupted(*signal);
     }
 }
 
@@ -214,14 +222,11 @@ Status Interrupts::check() const {
 }
 
 Interrupts::~Interrupts() {
-    if (!fd_) return;  // of none()
-    while (next()) {
-    }
-    undo();
+    undo(true);
 }
 
-void Interrupts::undo() const {
-    if (!fd_) drop_pending();
+void Interrupts::undo(bool drop) const {
+    if (drop) drop_pending();
     ::sigaction(SIGPIPE, &pipe_before_, nullptr);
     ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
@@ -233,25 +238,22 @@ std::optional<int> Interrupts::next() const {
 }
 
 Result<Ran> Processes::run(const std::vector<std::string>& words, Output output, bool to_the_end) const {
-    const auto go = [&](const Interrupts& watched) -> Result<Ran> {
-        const Around around{watched, guardian, output};
-        if (const auto signal = watched.next()) return interrupted(*signal);
-        auto child = start(words, around);
-        if (!child) return tl::unexpected(child.error());
-        Ran run;
-        if (auto done = follow(*child, watched, run); !done) {
-            end(*child, around);
-            return tl::unexpected(done.error());
-        }
-        const int status = reap(*child, around);
-        if (output == Output::capture_and_show) (void)write_all(STDERR_FILENO, run.output);
-        if (WIFSIGNALED(status))
-            run.failure = "killed by " + signal_name(WTERMSIG(status));
-        else if (WEXITSTATUS(status) != 0)
-            run.failure = fmt::format("exit code {}", WEXITSTATUS(status));
-        return run;
-    };
-    return to_the_end ? go(interrupts.none()) : go(interrupts);
+    const Around around{*this, output, to_the_end};
+    if (const auto signal = around.signal()) return interrupted(*signal);
+    auto child = start(words, around);
+    if (!child) return tl::unexpected(child.error());
+    Ran run;
+    if (auto done = follow(*child, around, run); !done) {
+        end(*child, around);
+        return tl::unexpected(done.error());
+    }
+    const int status = reap(*child, around);
+    if (output == Output::capture_and_show) (void)write_all(STDERR_FILENO, run.output);
+    if (WIFSIGNALED(status))
+        run.failure = "killed by " + signal_name(WTERMSIG(status));
+    else if (WEXITSTATUS(status) != 0)
+        run.failure = fmt::format("exit code {}", WEXITSTATUS(status));
+    return run;
 }
 
 Status Processes::must_run(const std::vector<std::string>& words, const std::string& shown,
@@ -272,6 +274,103 @@ std::string end_of_output(std::string output) {
     if (output.size() > kMost) output = "..." + output.substr(output.size() - kMost);
     for (std::size_t at = 0; (at = output.find('\n', at)) != std::string::npos;) output.replace(at, 1, "; ");
     return output.empty() ? "" : ": " + printable(output);
+}
+
+namespace {
+
+// Repeats until the processes are gone, at most 5 s, because their system calls may still run. A process that
+// waits for a disk may remain.
+void kill_all(pid_t group) {
+    constexpr int kLooks = 5000;
+    for (int i = 0; i < kLooks && ::kill(-group, SIGKILL) == 0; i++) ::usleep(1000);
+}
+
+[[noreturn]] void guard(const Fd& pipe, const std::function<bool()>& restore) {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::sigprocmask(SIG_BLOCK, &all, nullptr);
+    ::setsid();
+    ::prctl(PR_SET_NAME, "wq-ab-guardian");
+    pid_t group = 0;
+    for (;;) {
+        pid_t told = 0;
+        const ssize_t n = ::read(pipe.get(), &told, sizeof told);
+        if (n < 0 && errno == EINTR) continue;
+        if (n != sizeof told) break;
+        group = told;
+    }
+    // Kill the command before restoring, because it must not run under other settings than intended.
+    if (group > 1) kill_all(group);
+    ::_exit(restore() ? 0 : 1);
+}
+
+constexpr std::uint64_t kBusTimeout = 2'000'000;  // us
+constexpr unsigned kScopeLooks = 100;
+constexpr useconds_t kScopePause = 20'000;  // us, between two looks
+
+Status ask_systemd(const std::string& unit, const std::string& command, pid_t pid) {
+    const auto bus = open_system_bus();
+    if (!bus) return tl::unexpected(bus.error());
+    ::sd_bus_set_method_call_timeout(bus->get(), kBusTimeout);
+    const std::string description = "Puts back what wq-tunectl " + command + " has set";
+    const int r = ::sd_bus_call_method(bus->get(), "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
+                                       "org.freedesktop.systemd1.Manager", "StartTransientUnit", nullptr,
+                                       nullptr, "ssa(sv)a(sa(sv))", unit.c_str(), "fail", 3,  //
+                                       "Description", "s", description.c_str(), "CollectMode", "s",
+                                       "inactive-or-failed",  //
+                                       "PIDs", "au", 1, static_cast<std::uint32_t>(pid), 0);
+    return r < 0 ? Status(fail_errno(unit, -r)) : Status{};
+}
+
+}  // namespace
+
+Result<Guardian> Guardian::start(const std::function<bool()>& restore) {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("the guardian's pipe", errno);
+    Fd end(ends[0]);
+    Fd alive(ends[1]);
+    const pid_t pid = ::fork();
+    if (pid < 0) return fail_errno("the guardian", errno);
+    if (pid == 0) {
+        alive = Fd();
+        guard(end, restore);
+    }
+    return Guardian(pid, std::move(alive));
+}
+
+Guardian::Guardian(Guardian&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), alive_(std::move(other.alive_)) {}
+
+Guardian::~Guardian() {
+    (void)finish();
+}
+
+void Guardian::watch(pid_t group) const {
+    (void)!::write(alive_.get(), &group, sizeof group);
+}
+
+Result<bool> Guardian::finish() {
+    if (pid_ < 0) return true;
+    alive_ = Fd();
+    const pid_t pid = std::exchange(pid_, -1);
+    int status = 0;
+    while (::waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) return fail_errno("the guardian", errno);
+    if (!WIFEXITED(status)) return fail("the guardian was killed");
+    return WEXITSTATUS(status) == 0;
+}
+
+Status Guardian::into_own_scope(const std::string& command) const {
+    if (::sd_booted() <= 0) return {};
+    const std::string unit = fmt::format("wq-tunectl-{}-{}.scope", command, pid_);
+    if (auto asked = ask_systemd(unit, command, pid_); !asked) return asked;
+    // The reply only means that a job was queued; the process moves when the job runs.
+    for (unsigned i = 0; i < kScopeLooks; i++) {
+        const auto cgroup = read_file(fmt::format("/proc/{}/cgroup", pid_));
+        if (cgroup && cgroup->find(unit) != std::string::npos) return {};
+        ::usleep(kScopePause);
+    }
+    return fail(unit + ": did not start", ETIMEDOUT);
 }
 
 }  // namespace wq::lab

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,8 +14,6 @@
 #include "base/result.h"
 
 namespace wq::lab {
-
-class Guardian;
 
 // While this object exists, next() reports the signals that would end a run (SIGINT, SIGTERM, SIGHUP,
 // SIGQUIT, except ignored ones) instead of the default action. SIGTSTP from a terminal cannot stop a run,
@@ -26,22 +25,47 @@ class Interrupts {
     Interrupts(const Interrupts&) = delete;
     Interrupts& operator=(const Interrupts&) = delete;
 
-    // For commands that no signal may end: its next() returns no signal. The commands get the same signal
-    // state as with *this, also in a child of this process.
-    [[nodiscard]] Interrupts none() const { return {before_, pipe_before_}; }
-
     [[nodiscard]] int fd() const { return fd_.get(); }  // readable if a signal is pending
     [[nodiscard]] std::optional<int> next() const;      // returns a pending signal; does not wait
     [[nodiscard]] Status check() const;                 // error: EINTR if a signal was pending
-    void undo() const;                                  // restores the signal state; safe after fork()
+    // Restores the signal state; safe after fork(). DROP: pending signals have no effect.
+    void undo(bool drop) const;
 
   private:
-    Interrupts(const sigset_t& before, const struct sigaction& pipe_before)
-        : before_(before), pipe_before_(pipe_before) {}
-
     sigset_t before_{};
     struct sigaction pipe_before_ {};
     Fd fd_;
+};
+
+// A process that waits until this process ends in any way. It then kills the rest of the command that this
+// process ran, and restores the settings. Only SIGKILL can end it earlier: it has its own session and blocks
+// all signals.
+class Guardian {
+  public:
+    // Forks. RESTORE runs in the guardian, with copies of the current state of this process, and returns
+    // whether everything was restored.
+    static Result<Guardian> start(const std::function<bool()>& restore);
+    Guardian(Guardian&& other) noexcept;
+    Guardian& operator=(Guardian&&) = delete;
+    ~Guardian();  // same as finish()
+
+    [[nodiscard]] pid_t pid() const { return pid_; }
+    // Lets systemd move it into a scope unit of its own (wq-tunectl-COMMAND-PID.scope), so that it survives
+    // if our whole cgroup is killed (a logout, `systemctl kill`, the OOM killer). Returns when it is there;
+    // waits at most two seconds for the bus, and as long for systemd. If systemd is not the init system, does
+    // nothing and returns no error.
+    [[nodiscard]] Status into_own_scope(const std::string& command) const;
+    // Sets the process group that the guardian kills with us; 0 for none. Safe to call after fork(). If the
+    // guardian was killed, this raises SIGPIPE.
+    void watch(pid_t group) const;
+    // Lets the guardian restore the settings and waits for it. Returns the result of RESTORE, or an error if
+    // the guardian was killed.
+    Result<bool> finish();
+
+  private:
+    Guardian(pid_t pid, Fd alive) : pid_(pid), alive_(std::move(alive)) {}
+    pid_t pid_;
+    Fd alive_;  // write end of a pipe; the kernel closes it at the latest when we end
 };
 
 inline constexpr std::size_t kMostOutput = 16U << 20U;  // bytes of a command's output

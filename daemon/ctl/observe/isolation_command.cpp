@@ -15,7 +15,7 @@
 #include "ctl/machine.h"
 #include "ctl/observe/top_wait.h"
 #include "ctl/options.h"
-#include "ctl/render/host_text.h"
+#include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
 #include "machine/isolation.h"
 #include "service/status.h"

@@ -20,7 +20,6 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "ctl/render/groups.h"
 
 namespace wq::ctl {
 namespace {

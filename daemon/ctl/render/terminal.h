@@ -2,11 +2,16 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace wq::ctl {
@@ -29,6 +34,26 @@ void remember_terminal();
 
 // Prints TEXT to stderr. Ignores write errors, because there is no other place to report them.
 void say(const std::string& text);
+
+// Rows of a table that differ only in their names share one. In the order in which each first came.
+template <class Cells>
+class Groups {
+  public:
+    struct Group {
+        Cells cells;
+        std::vector<std::string> names;
+    };
+    void add(std::string name, Cells cells) {
+        const auto [place, is_new] = place_of_.emplace(std::move(cells), groups_.size());
+        if (is_new) groups_.push_back({place->first, {}});
+        groups_[place->second].names.push_back(std::move(name));
+    }
+    [[nodiscard]] std::vector<Group>& groups() { return groups_; }
+
+  private:
+    std::vector<Group> groups_;
+    std::map<Cells, std::size_t> place_of_;
+};
 
 // A table for display. The last column is free text: it uses the remaining width and is wrapped. If little
 // width remains, it moves to its own indented line. If the other columns do not fit in one line, they use
@@ -88,6 +113,25 @@ class Pager {
 
   private:
     pid_t pid_ = -1;
+};
+
+// Progress on stderr: one line per change. On a terminal that is not dumb, it rewrites one line and disables
+// wrapping, because it could not erase the rows above the cursor.
+class ProgressLine {
+  public:
+    void show(const std::string& text) {
+        if (text == shown_) return;
+        say(terminal_ ? "\r\033[K\033[?7l" + text + "\033[?7h" : text + "\n");
+        std::fflush(stderr);
+        shown_ = text;
+    }
+    void end() const {
+        if (terminal_ && !shown_.empty()) say("\n");
+    }
+
+  private:
+    bool terminal_ = ::isatty(STDERR_FILENO) == 1 && !terminal_is_dumb();
+    std::string shown_;
 };
 
 }  // namespace wq::ctl

@@ -8,9 +8,8 @@
 
 #include "base/file.h"
 #include "ctl/machine.h"
-#include "ctl/render/progress.h"
-#include "ctl/report/report_page.h"
-#include "ctl/report/report_sections.h"
+#include "ctl/render/status_text.h"
+#include "ctl/report/report.h"
 #include "machine/host_facts.h"
 #include "machine/isolation.h"
 #include "service/status.h"

@@ -8,8 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "ctl/report/report_page.h"
-#include "ctl/report/report_sections.h"
+#include "ctl/report/report.h"
 #include "ctl/topology_command.h"
 #include "plan/pods.h"
 
@@ -60,12 +59,12 @@ class Drawing {
         for (const Partition& partition : machine.isolation.partitions)
             if (partition.type == "isolated") partitions_ |= partition.cpus;
         partitions_ -= isolcpus_;
-        core_of_.resize(CpuSet::kMaxCpus, nullptr);
         for (const CpuSet& core : topology_.cores)
             for (const unsigned cpu : core.cpus()) core_of_[cpu] = &core;
         for (const Llc& llc : llcs_)
             for (const unsigned cpu : llc.cpus.cpus())
-                if (core_of_[cpu] != nullptr) llc_of_.try_emplace(core_of_[cpu], &llc);
+                if (const auto core = core_of_.find(cpu); core != core_of_.end())
+                    llc_of_.try_emplace(core->second, &llc);
     }
 
     [[nodiscard]] std::string html() const {
@@ -215,7 +214,7 @@ class Drawing {
             if (one.cpus.empty() || !cpus.has(one.cpus.first())) continue;
             boxes += llc(i, one, box);
             if (one.numa_node) nodes.add(*one.numa_node);
-            for (const CpuSet& core : index_.split(one.cpus)) loose -= *core_of_[core.first()];
+            for (const CpuSet& core : index_.split(one.cpus)) loose -= *core_of_.at(core.first());
         }
         if (!loose.empty()) boxes += in_no_llc(loose);
         return fmt::format(
@@ -263,7 +262,7 @@ class Drawing {
     [[nodiscard]] std::string cores_of(const CpuSet& cpus, const Llc* llc) const {
         std::string out;
         for (const CpuSet& part : index_.split(cpus)) {
-            const CpuSet& core = *core_of_[part.first()];
+            const CpuSet& core = *core_of_.at(part.first());
             const auto home = llc_of_.find(&core);
             if (llc != nullptr && home->second != llc) continue;
             out += fmt::format("<span class=\"core{}\" data-core=\"{}\">", kind_of(core), core.first());
@@ -298,7 +297,7 @@ class Drawing {
     CoreKinds kinds_;
     CpuSet partitions_;
     bool small_;
-    std::vector<const CpuSet*> core_of_;          // CPU -> core
+    std::map<unsigned, const CpuSet*> core_of_;   // CPU -> core
     std::map<const CpuSet*, const Llc*> llc_of_;  // core -> LLC
 };
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/report/report_page.h"
+#include "ctl/report/report.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/text.h"
@@ -166,26 +167,13 @@ details > :not(summary) { margin-top: .5rem; }
 }  // namespace
 
 std::string escape(std::string_view text) {
+    static const std::map<char, const char*> kEscaped{
+        {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
     std::string out;
-    for (const char c : wq::printable(text)) switch (c) {
-            case '&':
-                out += "&amp;";
-                break;
-            case '<':
-                out += "&lt;";
-                break;
-            case '>':
-                out += "&gt;";
-                break;
-            case '"':
-                out += "&quot;";
-                break;
-            case '\'':
-                out += "&#39;";
-                break;
-            default:
-                out += c;
-        }
+    for (const char c : wq::printable(text)) {
+        const auto escaped = kEscaped.find(c);
+        escaped == kEscaped.end() ? out += c : out += escaped->second;
+    }
     return out;
 }
 
@@ -208,24 +196,32 @@ std::string quiet(std::string_view text) {
     return text.empty() ? "" : fmt::format("<span class=\"quiet\">{}</span>", escape(text));
 }
 
-std::string cell(std::string_view label, std::string_view html, std::string_view kind) {
-    return fmt::format("<td data-label=\"{}\"{}>{}</td>", label,
-                       kind.empty() ? "" : fmt::format(" class=\"{}\"", kind), html);
-}
-
-std::string table(const std::vector<Heading>& headings, std::string_view rows) {
-    std::string head;
-    for (const Heading& heading : headings)
-        head += fmt::format("<th scope=\"col\"{}>{}</th>", heading.number ? " class=\"num\"" : "",
-                            escape(heading.text));
+std::string table(const std::vector<Column>& columns, const std::vector<Cells>& rows, std::string_view kind) {
+    std::string head, body;
+    const auto attribute = [](std::string_view kind) {
+        return kind.empty() ? "" : fmt::format(" class=\"{}\"", kind);
+    };
+    for (const Column& column : columns)
+        head += fmt::format("<th scope=\"col\"{}>{}</th>", attribute(column.kind == "num" ? "num" : ""),
+                            escape(column.heading));
+    for (const Cells& row : rows) {
+        body += "<tr>";
+        for (std::size_t i = 0; i < columns.size(); i++)
+            body += fmt::format("<td data-label=\"{}\"{}>{}</td>", escape(columns[i].heading),
+                                attribute(columns[i].kind), row[i]);
+        body += "</tr>\n";
+    }
     return fmt::format(
-        "<div class=\"wide\"><table "
-        "class=\"cards\">\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
-        head, rows);
+        "<div class=\"wide\"><table{}>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
+        attribute(kind), head, body);
 }
 
-std::string row(std::initializer_list<std::string> cells) {
-    return fmt::format("<tr>{}</tr>\n", fmt::join(cells, ""));
+std::string folded_table(const std::vector<Column>& columns, const std::vector<Cells>& rows, std::size_t most,
+                         std::string_view what) {
+    const auto end = rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), most));
+    std::string out = table(columns, {rows.begin(), end});
+    if (rows.size() <= most) return out;
+    return out + folded(plural(rows.size() - most, what), table(columns, {end, rows.end()}));
 }
 
 std::string section(std::string_view id, std::string_view title, std::string_view html) {

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/report/report_plot.h"
+#include "ctl/report/report.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-
-#include "ctl/report/report_page.h"
 
 namespace wq::ctl {
 namespace {

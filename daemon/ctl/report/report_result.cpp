@@ -11,10 +11,9 @@
 #include <utility>
 
 #include "base/text.h"
-#include "ctl/render/groups.h"
-#include "ctl/render/progress.h"
-#include "ctl/report/report_page.h"
-#include "ctl/report/report_sections.h"
+#include "ctl/render/status_text.h"
+#include "ctl/render/terminal.h"
+#include "ctl/report/report.h"
 
 namespace wq::ctl {
 namespace {
@@ -232,47 +231,40 @@ class ResultSection {
     [[nodiscard]] std::string comparisons() const {
         if (rows_.empty()) return "";
         const double end = scale();
-        const std::string axis = fmt::format("{0:.0f}% better … {0:.0f}% worse", end);
-        std::string first;
-        std::string others;
-        for (std::size_t i = 0; i < rows_.size(); i++)
-            (i < kMostRows ? first : others) += row_html(rows_[i], end, axis);
-        const std::vector<Heading> headings = {{"Target"}, {"Tried"}, {"Result"},
-                                               {"Effect"}, {axis},    {"In force now"}};
-        std::string out = "<h3>What was compared</h3>\n" + table(headings, first);
-        if (!others.empty())
-            out += folded(fmt::format("{} further comparisons", rows_.size() - kMostRows),
-                          table(headings, others));
-        return out +
+        std::vector<Cells> cells;
+        for (const Row& row : rows_) cells.push_back(cells_of(row, end));
+        return "<h3>What was compared</h3>\n" +
+               folded_table({{"Target"},
+                             {"Tried"},
+                             {"Result"},
+                             {"Effect"},
+                             {fmt::format("{0:.0f}% better … {0:.0f}% worse", end), "bar"},
+                             {"In force now"}},
+                            cells, kMostRows, "further comparison") +
                "<p class=\"quiet\">Left of the upright line is better. Dot: the median of the pairs. Bar: "
-               "its "
-               "95% interval. Arrow: beyond the scale. The effect of a comparison that ended early tends to "
-               "be "
-               "overstated.</p>\n";
+               "its 95% interval. Arrow: beyond the scale. The effect of a comparison that ended early tends "
+               "to be overstated.</p>\n";
     }
 
-    [[nodiscard]] std::string row_html(const Row& one, double end, const std::string& axis) const {
+    [[nodiscard]] Cells cells_of(const Row& one, double end) const {
         const VerdictRecord& r = *one.trial;
         std::string target = code(r.target);
         if (!r.differences.empty()) target = fmt::format("<a href=\"#trial-{}\">{}</a>", one.number, target);
         const bool here = input_.kernel.empty() || r.key.kernel == input_.kernel;
         const std::string effect = effect_text(r.standing);
-        return row(
-            {cell("Target", target),
-             cell("Tried",
-                  escape(r.key.candidate + " against " + r.key.reference) +
-                      quiet(here ? "" : "with kernel " + r.key.kernel.substr(0, r.key.kernel.find(' ')))),
-             cell("Result", verdict_html(r) + quiet(r.reason)),
-             cell("Effect", escape(effect) + quiet(plural(r.standing.pairs, "pair"))),
-             cell(axis, r.standing.pairs > 0 ? effect_bar_svg(r.standing.effect, end, effect) : "", "bar"),
-             cell("In force", now_html(r))});
+        return {target,
+                escape(r.key.candidate + " against " + r.key.reference) +
+                    quiet(here ? "" : "with kernel " + r.key.kernel.substr(0, r.key.kernel.find(' '))),
+                verdict_html(r) + quiet(r.reason),
+                escape(effect) + quiet(plural(r.standing.pairs, "pair")),
+                r.standing.pairs > 0 ? effect_bar_svg(r.standing.effect, end, effect) : "",
+                now_html(r)};
     }
 
-    // The current scopes of all targets, grouped.
+    // The current scopes of all targets, grouped: defaults last, then by the cells.
     [[nodiscard]] std::string in_force() const {
         if (is_described()) return "";
-        // Key: whether it is a default, the scope, the baseline and the state.
-        std::map<std::tuple<bool, std::string, std::string, std::string>, std::vector<std::string>> groups;
+        std::map<std::pair<bool, Cells>, std::vector<std::string>> groups;
         std::size_t without = 0;
         for (const PlanLine& line : input_.plan) {
             const Workqueue& target = line.target;
@@ -285,21 +277,19 @@ class ResultSection {
                 return known == targets_.end() ? std::string() : text_in(*known->second, key, "-");
             };
             const bool is_default = target.scope.word == "default" || target.kind == Kind::default_scope;
-            groups[{is_default, setting_text(target), word("baseline"), word("state")}].push_back(
+            groups[{is_default, {setting_text(target), word("baseline"), word("state")}}].push_back(
                 target.name);
         }
         if (groups.empty()) return "";
-        std::vector<Heading> headings = {{"Scope"}, {"Targets"}};
-        if (!targets_.empty()) headings.insert(headings.end(), {{"The kernel had"}, {"State"}});
-        std::string rows;
+        std::vector<Column> columns = {{"Scope", "scope"}, {"Targets", "names"}};
+        if (!targets_.empty()) columns.insert(columns.end(), {{"The kernel had"}, {"State"}});
+        std::vector<Cells> rows;
         for (const auto& [key, names] : groups) {
-            const auto& [is_default, scope, baseline, state] = key;
-            rows += row({cell("Scope", escape(scope), "scope"),
-                         cell("Targets", strong(names.size()) + names_html(names), "names"),
-                         targets_.empty() ? "" : cell("Kernel had", escape(baseline)),
-                         targets_.empty() ? "" : cell("State", escape(state))});
+            const Cells& words = key.second;
+            rows.push_back({escape(words[0]), strong(names.size()) + names_html(names), escape(words[1]),
+                            escape(words[2])});
         }
-        std::string out = "<h3>In force now</h3>\n" + table(headings, rows);
+        std::string out = "<h3>In force now</h3>\n" + table(columns, rows);
         if (without > 0)
             out += fmt::format(
                 "<p class=\"quiet\">{} left out: a scope has no effect there, or it must not be "
@@ -325,30 +315,25 @@ std::string candidates_html(const PlanLine& line) {
     return out;
 }
 
-// What the daemon says about the target NAME.
-std::string state_cells(const StatusTargets& targets, const std::string& name) {
-    if (targets.empty()) return "";
-    const auto known = targets.find(name);
-    if (known == targets.end()) return cell("Baseline", "") + cell("State", "");
-    const json& target = *known->second;
-    const json comparison = target.value("comparison", json(nullptr));
-    return cell("Baseline", escape(text_in(target, "baseline", "-"))) +
-           cell("State",
-                escape(text_in(target, "state", "-")) +
-                    quiet(comparison.is_object() ? odds_text(comparison) : text_in(target, "reason", "-")));
-}
-
-// All cells of a row but the first.
-std::string plan_cells(const PlanLine& line, const StatusTargets& targets) {
+// All cells of a row but the first. The last two are what the daemon says, if it was asked.
+Cells plan_cells(const PlanLine& line, const StatusTargets& targets) {
     const Workqueue& target = line.target;
-    return cell("Now",
-                escape(setting_text(target)) +
-                    quiet(target.kind == Kind::unbound ? "" : std::string(name_of(target.kind))),
-                "short") +
-           cell("Planned", line.planned ? std::string(name_of(*line.planned)) : "") +
-           cell("Action", std::string(name_of(line.action))) +
-           cell("Reason", prose(line.reason) + quiet(line.rule ? line.rule->text() : "")) +
-           cell("Candidates", candidates_html(line), "short") + state_cells(targets, target.name);
+    Cells out{escape(setting_text(target)) +
+                  quiet(target.kind == Kind::unbound ? "" : std::string(name_of(target.kind))),
+              line.planned ? std::string(name_of(*line.planned)) : "",
+              std::string(name_of(line.action)),
+              prose(line.reason) + quiet(line.rule ? line.rule->text() : ""),
+              candidates_html(line),
+              "",
+              ""};
+    const auto known = targets.find(target.name);
+    if (known == targets.end()) return out;
+    const json& about = *known->second;
+    const json comparison = about.value("comparison", json(nullptr));
+    out[5] = escape(text_in(about, "baseline", "-"));
+    out[6] = escape(text_in(about, "state", "-")) +
+             quiet(comparison.is_object() ? odds_text(comparison) : text_in(about, "reason", "-"));
+    return out;
 }
 
 }  // namespace
@@ -361,28 +346,27 @@ std::string plan_html(const std::vector<PlanLine>& plan, const json& status) {
     if (plan.empty())
         return section("plan", "Plan", "<p>There is no workqueue with an affinity scope here.</p>\n");
     const StatusTargets targets = targets_of(status);
-    Groups<std::pair<int, std::string>> groups;  // what is to be written comes first, what is skipped last
+    Groups<std::pair<int, Cells>> groups;  // what is to be written comes first, what is skipped last
     for (const PlanLine& line : plan)
         groups.add(line.target.name, {line.action == Action::skip   ? 2
                                       : line.action == Action::none ? 1
                                                                     : 0,
                                       plan_cells(line, targets)});
     std::ranges::stable_sort(groups.groups(), {}, [](const auto& group) { return group.cells.first; });
-    std::vector<Heading> headings = {{"Target"}, {"Now"},    {"Planned"},
-                                     {"Action"}, {"Reason"}, {"Candidates"}};
-    if (!targets.empty()) headings.insert(headings.end(), {{"Baseline"}, {"State"}});
-    std::string rows;
+    std::vector<Column> columns = {{"Target", "names"}, {"Now", "short"}, {"Planned"},
+                                   {"Action"},          {"Reason"},       {"Candidates", "short"}};
+    if (!targets.empty()) columns.insert(columns.end(), {{"Baseline"}, {"State"}});
+    std::vector<Cells> rows;
     for (const auto& [cells, names] : groups.groups()) {
-        const bool one = names.size() == 1;
-        rows += row(
-            {cell(one ? "Target" : "Targets", (one ? "" : strong(names.size())) + names_html(names), "names"),
-             cells.second});
+        rows.push_back(cells.second);
+        rows.back().insert(rows.back().begin(),
+                           (names.size() == 1 ? "" : strong(names.size())) + names_html(names));
     }
     return section("plan", "Plan",
                    "<p>What each target has now, what is planned for it, and why. Targets that differ in "
                    "their names alone share a row. Candidates are the scopes that make different pools: "
                    "number of pools \u00d7 cores of each.</p>\n" +
-                       table(headings, rows));
+                       table(columns, rows));
 }
 
 }  // namespace wq::ctl

@@ -7,8 +7,7 @@
 #include <limits>
 
 #include "base/text.h"
-#include "ctl/report/report_page.h"
-#include "ctl/report/report_sections.h"
+#include "ctl/report/report.h"
 #include "evidence/e_process.h"
 
 namespace wq::ctl {
@@ -116,22 +115,15 @@ class Drawn {
     }
 
     [[nodiscard]] std::string pairs() const {
-        const auto cells = [](const char* tag, std::initializer_list<std::string> texts) {
-            std::string out;
-            for (const std::string& text : texts)
-                out += fmt::format("<{0} class=\"num\">{1}</{0}>", tag, text);
-            return "<tr>" + out + "</tr>";
-        };
-        std::string out =
-            "<details class=\"pairs\"><summary>The pairs in numbers</summary>\n<div "
-            "class=\"wide\"><table>\n<thead>" +
-            cells("th", {"Pair", "Effect", "E worse", "E better"}) + "</thead>\n<tbody>\n";
+        std::vector<Cells> rows;
         for (std::size_t i = 0; i < percent_.size(); i++)
-            out += cells("td", {std::to_string(i + 1), effect_text(Effect{percent_[i], {}}),
-                                evidence_text(evidence_.log_regressed[i]),
-                                evidence_text(evidence_.log_improved[i])}) +
-                   "\n";
-        return out + "</tbody></table></div></details>\n";
+            rows.push_back({std::to_string(i + 1), effect_text(Effect{percent_[i], {}}),
+                            evidence_text(evidence_.log_regressed[i]),
+                            evidence_text(evidence_.log_improved[i])});
+        return "<details class=\"pairs\"><summary>The pairs in numbers</summary>\n" +
+               table({{"Pair", "num"}, {"Effect", "num"}, {"E worse", "num"}, {"E better", "num"}}, rows,
+                     "") +
+               "</details>\n";
     }
 
     const VerdictRecord& r_;
@@ -141,18 +133,6 @@ class Drawn {
     RunningEvidence evidence_;
     std::string about_, which_;
 };
-
-std::string history_row(const VerdictRecord& r, std::size_t number) {
-    std::string ended = utc_text(r.time);
-    if (!r.differences.empty()) ended = fmt::format("<a href=\"#trial-{}\">{}</a>", number, ended);
-    return row({cell("Time", ended, "when"), cell("Target", code(r.target)),
-                cell("Tried", escape(r.key.candidate)), cell("Against", escape(r.key.reference)),
-                cell("Verdict", verdict_html(r)), cell("Pairs", std::to_string(r.standing.pairs), "num"),
-                cell("Effect", escape(effect_text(r.standing))),
-                cell("E worse", evidence_text(r.standing.log_regressed), "num"),
-                cell("E better", evidence_text(r.standing.log_improved), "num"),
-                cell("Reason", escape(r.reason))});
-}
 
 }  // namespace
 
@@ -199,18 +179,29 @@ std::string trials_html(const std::vector<VerdictRecord>& trials) {
 
 std::string history_html(const std::vector<VerdictRecord>& trials) {
     if (trials.empty()) return "";
-    const std::vector<Heading> headings = {{"Time"},           {"Target"},      {"Tried"},  {"Against"},
-                                           {"Verdict"},        {"Pairs", true}, {"Effect"}, {"E worse", true},
-                                           {"E better", true}, {"Reason"}};
-    std::string rows;
-    std::string older;
-    for (std::size_t i = trials.size(); i-- > 0;)
-        (trials.size() - i <= kMostInHistory ? rows : older) += history_row(trials[i], i + 1);
-    std::string out =
-        "<p>Every verdict that is on record. E is the evidence (an e-value).</p>\n" + table(headings, rows);
-    if (!older.empty())
-        out += folded(plural(trials.size() - kMostInHistory, "older verdict"), table(headings, older));
-    return section("history", "History", out);
+    std::vector<Cells> rows;
+    for (std::size_t i = trials.size(); i-- > 0;) {
+        const VerdictRecord& r = trials[i];
+        std::string ended = utc_text(r.time);
+        if (!r.differences.empty()) ended = fmt::format("<a href=\"#trial-{}\">{}</a>", i + 1, ended);
+        rows.push_back({ended, code(r.target), escape(r.key.candidate), escape(r.key.reference),
+                        verdict_html(r), std::to_string(r.standing.pairs), escape(effect_text(r.standing)),
+                        evidence_text(r.standing.log_regressed), evidence_text(r.standing.log_improved),
+                        escape(r.reason)});
+    }
+    return section("history", "History",
+                   "<p>Every verdict that is on record. E is the evidence (an e-value).</p>\n" +
+                       folded_table({{"Time", "when"},
+                                     {"Target"},
+                                     {"Tried"},
+                                     {"Against"},
+                                     {"Verdict"},
+                                     {"Pairs", "num"},
+                                     {"Effect"},
+                                     {"E worse", "num"},
+                                     {"E better", "num"},
+                                     {"Reason"}},
+                                    rows, kMostInHistory, "older verdict"));
 }
 
 }  // namespace wq::ctl

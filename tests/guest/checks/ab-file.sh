@@ -1,13 +1,10 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # `wq-tunectl ab` with a file of /sys and with commands: everything is restored exactly, at whatever point it
 # is killed.
 # timeout: 420
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 file=/sys/devices/virtual/workqueue/$wq/max_active
 left=/run/wq-tuned/lab.json
 here=$(mktemp -d)

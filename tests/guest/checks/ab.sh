@@ -1,12 +1,9 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # `wq-tunectl ab` on dm-crypt: it prints figures for each scope, and restores the baseline in whatever way it
 # ends.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 other=$(other_scope)
 parameter=/sys/module/workqueue/parameters/default_affinity_scope
 default=$(cat $parameter)

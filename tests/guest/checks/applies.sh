@@ -1,10 +1,8 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A crypt device that is opened later gets its scope within a second of its uevent. When it is closed, no
 # entry is left. If the same name is opened again, it is another workqueue with its own entry. A stop restores
 # the baseline.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 scope=$(other_scope)
 apply_policy "$scope"
@@ -14,8 +12,7 @@ check_eq "writes before" 0 "$(daemon_field writes)"
 
 udevadm monitor --udev --subsystem-match=workqueue >/run/wq-tests/uevents &
 sleep 0.5
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 expect_scope "$wq" "$scope"
 wait_until 5 grep -q "add .*kcryptd-" /run/wq-tests/uevents || fail "no uevent was seen"
 kill %1
@@ -31,17 +28,17 @@ awk -v d="$delay" 'BEGIN {exit !(d < 1)}' || fail "more than a second from the u
 
 state_is "$wq" set || fail "state is $(target "$wq" state)"
 check_eq "its baseline" default "$(target "$wq" baseline)"
-first=$(jq -r --arg n "$wq" '.entries[] | select(.name == $n) | .inode' /run/wq-tuned/baseline.json)
-check_eq "entry of the baseline file" "default" "$(jq -r --arg n "$wq" '.entries[] | select(.name == $n) | .scope' /run/wq-tuned/baseline.json)"
+first=$(jq -r --arg n "$wq" '.entries[] | select(.target == $n) | .inode' /run/wq-tuned/owned.json)
+check_eq "entry of the baseline file" "default" "$(jq -r --arg n "$wq" '.entries[] | select(.target == $n) | .baseline' /run/wq-tuned/owned.json)"
 
 crypt_close c0
 gone() { ! has_target "$1" && [ "$(entries)" = 0 ]; }
-wait_until 5 gone "$wq" || fail "$wq left a trace: $(status) $(cat /run/wq-tuned/baseline.json)"
+wait_until 5 gone "$wq" || fail "$wq left a trace: $(status) $(cat /run/wq-tuned/owned.json)"
 
 crypt_open c0
 again=$(wq_of c0)
 expect_scope "$again" "$scope"
-second=$(jq -r --arg n "$again" '.entries[] | select(.name == $n) | .inode' /run/wq-tuned/baseline.json)
+second=$(jq -r --arg n "$again" '.entries[] | select(.target == $n) | .inode' /run/wq-tuned/owned.json)
 [[ $first && $second ]] || fail "no inode in an entry"
 [ "$first" != "$second" ] || fail "the entry of the first device was taken for the second ($again, inode $first)"
 

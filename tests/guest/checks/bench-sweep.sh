@@ -1,10 +1,8 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # One size of cache_shard for sweep.sh: `wq-tunectl bench` reports the kernel's pools. Sends the result to the
 # host.
 # timeout: 420
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 check_eq "the kernel has the size" "$(sed -nE 's/.*cache_shard_size=([0-9]+).*/\1/p' <<<"$guest_append")" \
   "$(cat /sys/module/workqueue/parameters/cache_shard_size)"

@@ -1,10 +1,8 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # `wq-tunectl bench` on eight one-CPU sockets: it finds `system`, and leaves no device, setting or entry, at
 # whatever point it is killed.
 # timeout: 480
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 here=$(mktemp -d)
 left=/run/wq-tuned/lab.json

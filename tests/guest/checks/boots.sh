@@ -1,8 +1,6 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The guest has the requested kernel and topology, and no unit failed.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 systemctl is-system-running --wait >/dev/null || true
 check_eq "failed units" "" "$(systemctl --failed --no-legend --plain)"

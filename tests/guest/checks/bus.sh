@@ -1,13 +1,10 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The bus is root's: nobody else's call reaches the daemon, and everybody may read the status. No call starts a
 # stopped daemon. The log level.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 apply_policy leave
 systemctl enable --quiet wq-tuned
 expect_code() { # CODE TEXT COMMAND...

@@ -1,9 +1,7 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 900
 # The BPF counters count what happened, and nothing of them stays in the kernel.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 count_work=/usr/lib/wq-tests/count-work
 out=/run/wq-tests/count.json
 # From 7.0 on a tracepoint can be preempted (for long in an emulator), and the counters then miss some items.
@@ -46,8 +44,7 @@ put_back() {
 trap put_back EXIT
 
 note "-- as many as the kernel itself has counted"
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 sysctl -q kernel.bpf_stats_enabled=1
 counting "$wq" 14 --tails
 note "load: $(load_mbs c0 6 2) MB/s"

@@ -1,9 +1,7 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 600
 # Not a check: sends gcov's counts of this boot to the host. See tests/coverage.sh.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 systemctl stop wq-tuned.service
 cd /run/gcov

@@ -1,9 +1,7 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The guest's part of `./dev demo`; not a test.
 # timeout: 400
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 rounds=6 seconds=4
 step() { printf '\n[guest] %s\n' "$*"; }
@@ -19,8 +17,7 @@ systemctl enable --now wq-tuned
 systemctl --no-pager --lines 0 status wq-tuned | sed -n '1,6p'
 
 step "a dm-crypt device: its workqueue appears, and the daemon sees it"
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 sleep 1
 note "$wq: $(scope_of "$wq")"
 wq-tunectl status

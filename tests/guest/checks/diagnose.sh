@@ -1,12 +1,10 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 400
 # shellcheck disable=SC2016 # these dollars are jq's
 # `wq-tunectl diagnose` names a known hog first, shows per-CPU work as such, and names who disturbs isolated
 # CPUs, with the right counts. Nothing of it stays in the kernel, in whatever way it ends. Without BPF it
 # still reports what it can.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 count_work=/usr/lib/wq-tests/count-work
 dir=/run/wq-tests/diagnose
 cgroup=/sys/fs/cgroup/rt

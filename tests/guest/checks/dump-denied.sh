@@ -1,8 +1,6 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # If `wq-tunectl dump` cannot read the kernel, it prints one line that says what is missing, and nothing else.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 out=/run/wq-tests/dump.out err=/run/wq-tests/dump.err
 
 refused() { # WHAT WORDS COMMAND...

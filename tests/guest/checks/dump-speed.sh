@@ -1,10 +1,8 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 1500
 # `wq-tunectl dump` compared with the kernel tree's wq_dump.py, from the disk that tests/bench/dump.sh made:
 # the same pools, in less than a twentieth of the time.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 root=/run/drgn out=/run/wq-tests/dump.json text=/run/wq-tests/wq_dump.txt
 
 modprobe nvme

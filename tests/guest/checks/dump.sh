@@ -1,11 +1,9 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # What `wq-tunectl dump` reads by BPF agrees with what the kernel shows elsewhere: pods in the masks of strict
 # workers, pools and workers in /proc, masks and settings in /sys.
 # timeout: 400
 # shellcheck disable=SC2016 # these dollars are jq's
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 out=/run/wq-tests/dump.json
 
 dump() { wq-tunectl dump --json "$@" >"$out"; }

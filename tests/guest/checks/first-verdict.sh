@@ -1,17 +1,13 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # With the unchanged installed policy a busy target has a verdict within five minutes after `enable --now`.
 # timeout: 1300
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 # Wait until the host has been up longer than judge.settle.
 up() { [ "$(cut -d. -f1 /proc/uptime)" -ge 600 ]; }
 wait_until 620 up || fail "it is $(cut -d' ' -f1 /proc/uptime) s since the boot"
-load_on c0
-trap load_off EXIT
+load_c0
 began=$SECONDS
 systemctl enable --now wq-tuned 2>/dev/null
 trap 'systemctl disable --now wq-tuned 2>/dev/null; load_off' EXIT

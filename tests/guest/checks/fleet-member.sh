@@ -1,10 +1,8 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A host of the fleet of fleet.sh: runs the installed policy under load until it has a verdict or, with
 # wq_tests.pairs=N on the kernel command line, for N pairs. Then sends its ledger to the host of the guest.
 # timeout: 900
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 pairs=$(sed -nE 's/.*wq_tests\.pairs=([0-9]+).*/\1/p' <<<"$guest_append")
 check_eq "a machine id of its own" "$(sed -nE 's/.*systemd\.machine_id=([0-9a-f]+).*/\1/p' <<<"$guest_append")" "$(cat /etc/machine-id)"
@@ -19,10 +17,8 @@ jitter = "0s"
 ${pairs:+max_pairs = $pairs}
 EOF
 
-crypt_open c0
-wq=$(wq_of c0)
-load_on c0
-trap load_off EXIT
+crypt_c0
+load_c0
 began=$SECONDS
 systemctl start wq-tuned
 # Other workqueues may be busy too, and have a verdict earlier.

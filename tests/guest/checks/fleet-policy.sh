@@ -1,17 +1,14 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A host without measurements gets the policy of a fleet, which fleet.sh put into the stage.
 # timeout: 300
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 drop_ins=/etc/wq-tuned/wq-tuned.toml.d
 policy=$drop_ins/50-fleet.toml
 check_eq "a machine id of its own" "$(sed -nE 's/.*systemd\.machine_id=([0-9a-f]+).*/\1/p' <<<"$guest_append")" "$(cat /etc/machine-id)"
 [ ! -e $ledger ] || fail "there is a ledger"
 check_eq "what this host has learned" "" "$(wq-tunectl history --ledger)"
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 install -D -m 644 /usr/lib/wq-tests/50-fleet.toml $policy
 check_eq "the policy is for this machine" 1 "$(wq-tunectl check $policy | grep -c 'of which 1 matches here')"
 
@@ -30,8 +27,7 @@ wq-tunectl explain "$wq" | grep -q "^ *because  *[a-z]* -> system, latency, bett
 check_eq "the fleet's host table alone" "fleet 1:" "$(jq -r '[.hosts[] | select(.matches).name | .[0:8]] | join(" ")' <<<"$explained")"
 
 note "-- in force at once, and nothing else is"
-systemctl start wq-tuned
-expect_scope "$wq" system
+start_to "$wq" system
 wait_until 10 state_is "$wq" set || fail "state $(target "$wq" state): $(target "$wq" reason)"
 check_eq "alone" "$wq" "$(status | jq -r '[.targets[] | select(.state == "set").name] | join(" ")')"
 check_eq "the others are left" "leave unmanaged" "$(status | jq -r --arg wq "$wq" '[.targets[] | select(.name != $wq and .kind != "ordered" and .kind != "per-cpu").state] | unique | join(" ")')"

@@ -1,9 +1,7 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A user floods the bus: nothing of it reaches the daemon, so its CPU time and its memory do not change at all.
 # Between two ticks of the watchdog the daemon does nothing; the flood runs there.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 seconds=6
 crypt_open c0

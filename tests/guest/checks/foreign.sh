@@ -1,14 +1,10 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # wq-tuned never overwrites the value of an external writer; it stays exactly as it was written.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 apply_policy "$(other_scope)"
-systemctl start wq-tuned
-expect_scope "$wq" "$(other_scope)"
+start_to "$wq" "$(other_scope)"
 echo numa >"$workqueues/$wq/affinity_scope"
 check_eq "scope, at once" numa "$(target "$wq" scope)"
 wait_until 20 state_is "$wq" external || fail "state: $(target "$wq" state)" # at the next tick
@@ -36,7 +32,7 @@ then_cpu() { # holds cpu, after another scope that wq-tuned wrote
   wq-tunectl pin "$wq" smt
   wq-tunectl pin "$wq" cpu
   check_eq "it holds" cpu "$(scope_of "$wq")"
-  check_eq "the claim" '["cpu"]' "$(jq -c --arg n "$wq" '.entries[] | select(.name == $n) | .may_hold' /run/wq-tuned/baseline.json)"
+  check_eq "the claim" '["cpu"]' "$(jq -c --arg n "$wq" '.entries[] | select(.target == $n) | .claim' /run/wq-tuned/owned.json)"
 }
 then_cpu
 echo smt >"$workqueues/$wq/affinity_scope"
@@ -73,8 +69,7 @@ note "-- strictness: applied, restored, and left where somebody else writes it"
 apply_policy "$(other_scope)"
 echo 'strict = true' >>/etc/wq-tuned/wq-tuned.toml
 strict() { cat "$workqueues/$wq/affinity_strict"; }
-systemctl start wq-tuned
-expect_scope "$wq" "$(other_scope)"
+start_to "$wq" "$(other_scope)"
 check_eq "strict" 1 "$(strict)"
 systemctl stop wq-tuned
 check_eq "restored" "default 0" "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope") $(strict)"

@@ -1,12 +1,9 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The functions that other checks depend on: the workqueue of a crypt device, a load on it, and the kernel's
 # pods from the masks of its workers, for the two scopes whose pods are known from the topology files.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 check_eq "strictness of a new workqueue" 0 "$(cat "$workqueues/$wq/affinity_strict")"
 note "$wq: $(scope_of "$wq")"
 

@@ -1,14 +1,10 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # CPU off and on, SMT off and on: the daemon plans again, and writes nothing if nothing changed.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 apply_policy "$(other_scope)"
-systemctl start wq-tuned
-expect_scope "$wq" "$(other_scope)"
+start_to "$wq" "$(other_scope)"
 writes=$(daemon_field writes)
 check_eq "writes for one device" 1 "$writes"
 

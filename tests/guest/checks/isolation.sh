@@ -1,10 +1,8 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 400
 # Isolated CPUs and their kind; the work that ran on them, with the same counts as the kernel and the load;
 # the kernel's features.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 count_work=/usr/lib/wq-tests/count-work
 cpus=/sys/devices/system/cpu
 cgroup=/sys/fs/cgroup/rt

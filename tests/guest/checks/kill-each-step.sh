@@ -1,10 +1,8 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # kill -9 at each write, fsync and rename while applying and while restoring, one after the other
 # (kill_at.cpp). After each kill every setting has its baseline, and there is no entry.
 # timeout: 600
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 crypt_open c0
 crypt_open c1 1

@@ -1,19 +1,15 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # kill -9 at each write and rename of a daemon that compares (kill_at.cpp), and in the middle of each window.
 # After each kill every setting has its baseline, there is no entry, and the ledger has the pairs that it had,
 # each once. (A kill at an fsync finds the same files as one at the call after it.)
 # timeout: 2700
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 other=$(other_scope)
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 settings() { grep -H . "$workqueues"/*/affinity_{scope,strict} /sys/module/workqueue/parameters/default_affinity_scope; }
 before=$(settings)
-load_on c0
-trap load_off EXIT
+load_c0
 # A very small alpha, so that there is no verdict. The ledger keeps the last 64 differences of a comparison.
 trial_policy "auto:$other" 'alpha = 0.0000001' 'max_pairs = 2000'
 in_place() { scope_is "$wq" "$other"; }

@@ -1,11 +1,9 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # `leave` leaves: while a workqueue that follows @default must be left, @default is not moved, in no window and
 # for good. The scope that is effective for it, sampled every 100 ms through comparisons, restarts, kills and new
 # devices, is always the kernel's.
 # timeout: 400
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 other=$(other_scope)
 crypt_open c0

@@ -1,11 +1,9 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 300
 # A cpuset partition isolates CPUs while the daemon runs: the kernel removes them from the mask of unbound
 # workqueues, and the plans follow, the daemon's at its next tick. When the partition is removed, everything
 # is as before.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 cpus=/sys/devices/system/cpu
 cgroup=/sys/fs/cgroup/rt
 put_back() { rmdir $cgroup 2>/dev/null || true; }

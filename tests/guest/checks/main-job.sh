@@ -1,9 +1,7 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The main function of wq-tuned, from enable to stop, on any kernel with affinity scopes. The workqueue is
 # that of a crypt device, or `writeback` if there are no modules and so no dm-crypt.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 some_workqueue
 scope=$(other_scope)
@@ -43,8 +41,7 @@ drop_in wq-tuned.service <<'UNIT'
 [Service]
 Restart=no
 UNIT
-systemctl start wq-tuned
-expect_scope "$wq" "$scope"
+start_to "$wq" "$scope"
 systemctl kill -s KILL wq-tuned
 back() { [ "$(scope_of "$wq")" = "$before" ]; }
 wait_until 30 back || fail "after kill -9 it holds '$(scope_of "$wq")'"

@@ -1,11 +1,9 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 400
 # `cpumask` of a rule and of [default_mask]: it is set, kept over a restart, and restored exactly after a kill
 # and at the stop. `housekeeping` follows a cpuset partition that is made and removed. The value of an
 # external writer stays.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 cgroup=/sys/fs/cgroup/rt
 partition() { # made or removed
   if [ "$1" = made ]; then
@@ -32,8 +30,7 @@ mask() { status | jq -r --arg name "$1" --arg key "$2" '.masks[] | select(.name 
 all_masks() { cat $workqueues/cpumask $workqueues/cpumask_requested "$file"; }
 requested=$workqueues/cpumask_requested
 
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 file=$workqueues/$wq/cpumask
 before=$(all_masks)
 note "before: $(tr '\n' ' ' <<<"$before")"
@@ -151,12 +148,12 @@ mark
 echo 1 >"$file"
 is_external() { [ "$(mask "$wq" state)" = external ]; }
 wait_until 20 is_external || fail "state: $(mask "$wq" state)"
-mask "$wq" reason | grep -q 'has CPUs 0, which an external writer wrote' || fail "reason: $(mask "$wq" reason)"
+mask "$wq" reason | grep -q 'an external writer wrote CPUs 0' || fail "reason: $(mask "$wq" reason)"
 wq-tunectl reload
 systemctl restart wq-tuned
 check_eq "state after a restart" external "$(mask "$wq" state)"
 expect_mask "$file" 1
-since_mark | grep -q "$wq: cpumask has CPUs 0, which an external writer wrote" || fail "the journal: $(since_mark)"
+since_mark | grep -q "$wq: cpumask holds CPUs 0, which an external writer wrote" || fail "the journal: $(since_mark)"
 check_eq "the other one" set "$(mask @default_mask state)"
 systemctl stop wq-tuned
 expect_mask "$file" 1

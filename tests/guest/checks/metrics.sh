@@ -1,15 +1,12 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Metrics with the real unit: the folders to which its sandbox lets it write, the messages for others, and
 # when the file is removed.
 # timeout: 300
 # (tests/metrics checks that Prometheus reads them.)
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 scope=$(other_scope)
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 trap 'rm -rf /var/lib/prometheus /srv/textfiles /run/systemd/system/wq-tuned-restore.service.d' EXIT
 # Owners as in Debian's prometheus-node-exporter: its user has the parent folder, root this one.
 folder=/var/lib/prometheus/node-exporter

@@ -1,8 +1,6 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A kernel before 6.6 has no affinity scopes: everything says so in one line, nothing fails, and the daemon stays up.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 line="Linux $(uname -r) has no affinity scopes: 6.6 or later is needed"
 [ ! -e "$workqueues/writeback/affinity_scope" ] || fail "this kernel has affinity scopes"
 policy <<'POLICY'

@@ -1,15 +1,12 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 600
 # Counting must not favour an arm: the slowdown of a saturating load differs by at most 1% between the
 # coarsest and the finest scope. By an emulator's clock the interval is wider than that: the check prints it, and
 # fails only if the whole interval is beyond the bound. In the boot observer-icount the clock counts instructions,
 # and the load of the host has no effect. The check `overhead` measures the cost under pool->lock.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 fio --name=load --filename=/dev/mapper/c0 --rw=randwrite --bs=512 --norandommap --iodepth=16 --ioengine=libaio --direct=1 \
   --time_based --runtime=3600 --numjobs=4 >/dev/null 2>&1 &
 load=$!

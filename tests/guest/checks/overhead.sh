@@ -1,10 +1,8 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 1500
 # The cost of the counters compared with bcc's wqlat. Asserts no time, only that there are figures and all was
 # counted.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 crypt_open c0
 items=3000

@@ -1,14 +1,11 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The Debian packages, in a guest without the project: install, upgrade while settings are in force, remove,
 # purge.
 # timeout: 400
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 scope=$(other_scope)
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 # now, next or old; see stage-package.sh. Like apt, deconfigures packages that are about to be replaced.
 install() { dpkg --auto-deconfigure --install /usr/lib/wq-tests/wq-tun*-"$1".deb 2>&1 || fail "dpkg --install, $1: exit code $?"; }
 remove() { dpkg --remove wq-tuned wq-tunectl; }
@@ -59,7 +56,7 @@ grep -qF "Subject: The affinity scope of workqueue $wq was set" <<<"$catalog" ||
 
 note "-- upgrade: restarted, and not one write"
 pid=$(systemctl show -P MainPID wq-tuned)
-baseline=$(cat /run/wq-tuned/baseline.json)
+baseline=$(cat /run/wq-tuned/owned.json)
 mark
 install next
 check_eq "installed" "$(dpkg-deb -f /usr/lib/wq-tests/wq-tuned-next.deb Version)" "$(dpkg-query -W -f '${Version}' wq-tuned)"
@@ -67,7 +64,7 @@ is_active || fail "not running after the upgrade"
 [ "$(systemctl show -P MainPID wq-tuned)" != "$pid" ] || fail "the old daemon still runs"
 check_eq "scope" "$scope" "$(scope_of "$wq")"
 check_eq "writes of the new daemon" 0 "$(daemon_field writes)"
-check_eq "baseline" "$baseline" "$(cat /run/wq-tuned/baseline.json)"
+check_eq "baseline" "$baseline" "$(cat /run/wq-tuned/owned.json)"
 check_eq "enabled" enabled "$(systemctl is-enabled wq-tuned)"
 said=$(since_mark)
 grep -q "^wq-tuned [0-9]" <<<"$said" || fail "the new daemon did not log its start: $said"
@@ -80,8 +77,7 @@ install next
 check_eq "running" inactive "$(systemctl is-active wq-tuned)"
 
 note "-- where policy-rc.d lets nothing be stopped, what runs keeps its programs"
-systemctl start wq-tuned
-expect_scope "$wq" "$scope"
+start_to "$wq" "$scope"
 printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
 chmod +x /usr/sbin/policy-rc.d
 if dpkg --remove wq-tuned 2>/run/wq-tests/err; then fail "removed"; fi
@@ -115,16 +111,16 @@ systemctl daemon-reload
 
 note "-- a purge does not forget what could not be put back, and says so"
 install now
-echo '{' >/run/wq-tuned/baseline.json
+echo '{' >/run/wq-tuned/owned.json
 purge 2>/run/wq-tests/err || fail "dpkg --purge: $(cat /run/wq-tests/err)"
-grep -q "^kept until the next boot, .*: /run/wq-tuned/baseline.json$" /run/wq-tests/err || fail "dpkg says: $(cat /run/wq-tests/err)"
-check_eq "the baseline" "{" "$(cat /run/wq-tuned/baseline.json)"
+grep -q "^kept until the next boot, .*: /run/wq-tuned/owned.json$" /run/wq-tests/err || fail "dpkg says: $(cat /run/wq-tests/err)"
+check_eq "the baseline" "{" "$(cat /run/wq-tuned/owned.json)"
 rm -r /run/wq-tuned
 
 note "-- what ab left is put back before the tool goes, or its package stays"
 install now
 mkdir -p /run/wq-tuned
-jq -n '{version: 1, entries: [{arm: "on", undo: "[ -e /run/wq-tests/free ]", failed: false}]}' >/run/wq-tuned/lab.json
+jq -n '{version: 1, entries: [{kind: "arm", name: "on", undo: "[ -e /run/wq-tests/free ]", failed: false}]}' >/run/wq-tuned/lab.json
 rm -f /run/wq-tests/free
 dpkg --remove wq-tuned || fail "dpkg --remove: exit code $?"
 ! dpkg --remove wq-tunectl 2>/run/wq-tests/err || fail "it is gone"

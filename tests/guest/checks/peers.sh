@@ -1,8 +1,6 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 1500
 # The cost of wq-tuned compared with similar daemons. Asserts no figure, only that there are some.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 SCOPE=$(other_scope) /usr/lib/wq-tests/peers.sh

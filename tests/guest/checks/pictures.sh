@@ -1,16 +1,13 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The input of tests/browser/pictures.sh: the output of `status` on a terminal of 108 columns, and the report,
 # after a verdict.
 # timeout: 900
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 mkdir -p /etc/wq-tuned/wq-tuned.toml.d
 printf 'judge.settle = "0s"\njudge.jitter = "0s"\n' >/etc/wq-tuned/wq-tuned.toml.d/50-check.toml
 crypt_open c0
-load_on c0
-trap load_off EXIT
+load_c0
 systemctl start wq-tuned
 wait_until 700 ended 1 || fail "no verdict: $(wq-tunectl status)"
 TERM=xterm COLUMNS=108 script -qec "wq-tunectl --no-pager status" /dev/null </dev/null >/run/wq-tests/status

@@ -1,11 +1,9 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # One row of the table of pods (tests/guest/RESULTS.md): `topology`, `plan` and `dump` show the kernel's pods
 # of one topology, and the plan is right for them. The last line is the row; tests/arm64/table.sh collects the
 # rows.
 # timeout: 600
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 wq=writeback
 note "kernel: $(uname -r)"
 dir=/run/wq-tests

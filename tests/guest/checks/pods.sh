@@ -1,9 +1,7 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The pods that wq-tuned reads, and the pods of its model, are the pods that the kernel really made.
 # timeout: 400
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 some_workqueue
 scopes=$(wq-tunectl plan --json | jq -r '.kernel.scopes[]')

@@ -1,9 +1,7 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Broken policies, kill switches, guard and observe: the daemon writes nothing if it may not. Host tables, in
 # the sandbox.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 # "STATE FILE:LINE:COLUMN IN-FORCE"
 policy_state() {
@@ -13,8 +11,7 @@ policy_state() {
 first_line() { wq-tunectl status | sed -n 1p; }
 
 scope=$(other_scope)
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 
 note "-- a broken policy at start"
 apply_policy "$scope"
@@ -193,8 +190,7 @@ note "-- a rule that expires while the daemon runs"
 date -s '-1 day' >/dev/null
 apply_policy "$scope"
 sed -i "\$a expires = \"$(date -u +%F)\"\nevidence = \"a check\"" /etc/wq-tuned/wq-tuned.toml
-systemctl start wq-tuned
-expect_scope "$wq" "$scope"
+start_to "$wq" "$scope"
 wq-tunectl explain "$wq" | grep -qx '  because    a check' || fail "explain: $(wq-tunectl explain "$wq")"
 date -s '+1 day' >/dev/null
 wait_until 60 scope_is "$wq" default || fail "it holds $(scope_of "$wq")"
@@ -208,8 +204,7 @@ date -s '+1 day' >/dev/null
 note "-- a workqueue that udev processed before our rules were there: it has no entry, and gets none"
 apply_policy "$scope"
 rm -f "/run/udev/data/+workqueue:$wq"
-systemctl start wq-tuned
-expect_scope "$wq" "$scope"
+start_to "$wq" "$scope"
 systemctl stop wq-tuned
 
 note "-- a workqueue opted out by a udev rule"

@@ -1,14 +1,11 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # CPUs that were offline or isolated at boot: wq-tuned reads the pods from the kernel, plans with them, and
 # shows where they differ from what the topology suggests.
 # timeout: 300
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 pods() { "$@" --json | jq -cS .pods; }
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 note "topology: $(pods wq-tunectl topology)"
 check_eq "where plans have them from" kernel "$(wq-tunectl plan --json | jq -r .pods.source)"
 if [ "$(cat /sys/devices/system/cpu/smt/control)" = off ]; then note "not compared with workers yet: siblings are offline"

@@ -1,13 +1,10 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 1500
 # `./dev bench scopes`: published experiments with scopes, scaled down. Asserts no figure, only that there are
 # some.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 note "kernel $guest_release, -smp $guest_smp"
 wq-tunectl explain "$wq"
 /usr/lib/wq-tests/ab-issuers.sh /dev/mapper/c0 "$wq"

@@ -1,9 +1,7 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 1500
 # The NFS part of `./dev bench scopes`.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 note "kernel $guest_release, -smp $guest_smp"
 /usr/lib/wq-tests/ab-nfs.sh smt

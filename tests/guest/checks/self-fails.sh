@@ -1,7 +1,5 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Must be reported as failed, with its last line, which has no newline.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 printf 'no end of line'
 false

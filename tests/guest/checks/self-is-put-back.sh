@@ -1,8 +1,6 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # After the previous checks, the guest must be in the state that it had at boot.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 check_eq "scope of writeback" "default (cache)" "$(scope_of writeback)"
 check_eq "CPUs online" 0-7 "$(cat /sys/devices/system/cpu/online)"
 [ ! -e /etc/wq-tuned ] || fail "/etc/wq-tuned is still there"

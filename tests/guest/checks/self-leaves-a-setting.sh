@@ -1,8 +1,6 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Exits 0, but must be reported as failed, because it leaves settings behind.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 echo cpu >"$workqueues/writeback/affinity_scope"
 echo 0 >/sys/devices/system/cpu/cpu5/online
 mkdir -p /etc/wq-tuned

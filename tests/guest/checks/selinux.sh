@@ -1,10 +1,8 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # conf/selinux, built and loaded as docs/install.md says, with SELinux enforcing: the daemon may do what it
 # needs, and no more.
 # timeout: 1500
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 # Run in unconfined_t, like an administrator's shell; the runner is not unconfined.
 [[ $(id -Z) = *:unconfined_t:* ]] || exec runcon -u unconfined_u -r unconfined_r -t unconfined_t bash "$0"
@@ -56,8 +54,7 @@ check_eq "after stop" "$before" "$(scope_of "$wq")"
 check_eq "denials" "" "$(denials)"
 
 note "-- it is confined"
-systemctl start wq-tuned
-expect_scope "$wq" system
+start_to "$wq" system
 chcon -t shadow_t /etc/wq-tuned/wq-tuned.toml
 ! wq-tunectl reload 2>/dev/null || fail "it read a file of type shadow_t"
 [ -n "$(denials)" ] || fail "nothing was denied"

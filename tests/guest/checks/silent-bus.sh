@@ -1,9 +1,7 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A bus that accepts connections and never answers: the daemon starts, works, stops and restores as if there
 # were no bus.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 socket=/run/wq-tests/silent
 rm -f $socket
@@ -14,8 +12,7 @@ drop_in wq-tuned.service <<EOF
 [Service]
 Environment=DBUS_SYSTEM_BUS_ADDRESS=unix:path=$socket
 EOF
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 apply_policy "$(other_scope)"
 seconds() { # LIMIT COMMAND...: fails if the command takes longer
   local limit=$(($1 * ${patience:-1})) begin=$EPOCHREALTIME took

@@ -1,12 +1,9 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A hundred dm-crypt devices, opened and closed together in several rounds: each gets its scope, and no entry
 # stays.
 # timeout: 3000
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
-# shellcheck source=tests/soak/storm.sh
-. /usr/lib/wq-tests/storm.sh
+. lib.sh
+. storm.sh
 
 devices=$(scaled 100 12)
 key=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef

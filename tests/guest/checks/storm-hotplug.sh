@@ -1,26 +1,21 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # CPUs off and on under load: the settings stay, and the only writes are those for the devices that were
 # opened.
 # timeout: 3000
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
-# shellcheck source=tests/soak/storm.sh
-. /usr/lib/wq-tests/storm.sh
+. lib.sh
+. storm.sh
 
 cycles=$(scaled 200 16)
 crypt_open c0 0
 crypt_open c1 1
 wq0=$(wq_of c0) wq1=$(wq_of c1)
 apply_policy "$(other_scope)"
-systemctl start wq-tuned
-expect_scope "$wq0" "$(other_scope)"
+start_to "$wq0" "$(other_scope)"
 expect_scope "$wq1" "$(other_scope)"
 check_eq "writes before" 2 "$(daemon_field writes)"
 reads=$(daemon_field topology_reads)
 online=$(cat /sys/devices/system/cpu/online)
-load_on c0
-trap load_off EXIT
+load_c0
 
 storm_begin
 for ((cycle = 0; cycle < cycles; cycle++)); do

@@ -1,19 +1,14 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A thousand reloads, five hundred of a good policy, then five hundred of a broken one: the plan stays the
 # same, the daemon does not grow, and logs one or two lines for each.
 # timeout: 3400
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
-# shellcheck source=tests/soak/storm.sh
-. /usr/lib/wq-tests/storm.sh
+. lib.sh
+. storm.sh
 
 times=$(scaled 500 48)
-crypt_open c0 0
-wq=$(wq_of c0)
+crypt_c0
 apply_policy "$(other_scope)"
-systemctl start wq-tuned
-expect_scope "$wq" "$(other_scope)"
+start_to "$wq" "$(other_scope)"
 plan() { status | jq -c '[.targets[] | [.name, .planned, .state, .scope]]'; }
 before=$(plan)
 said() { since_mark | grep -cE "$1" || true; } # PATTERN

@@ -1,11 +1,8 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # udev's queue overflows while the daemon is stopped (SIGSTOP): a full look finds all changes that it missed.
 # timeout: 3000
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
-# shellcheck source=tests/soak/storm.sh
-. /usr/lib/wq-tests/storm.sh
+. lib.sh
+. storm.sh
 
 per_round=$(scaled 500 100)
 # The daemon has no capability to exceed rmem_max. It is a tenth of the default here, because an emulated udev
@@ -23,8 +20,7 @@ drop_in wq-tuned.service <<EOF
 WatchdogSec=0
 Environment=WATCHDOG_USEC=7200000000
 EOF
-systemctl start wq-tuned
-expect_scope "$wq0" "$(other_scope)"
+start_to "$wq0" "$(other_scope)"
 expect_scope "$wq1" "$(other_scope)"
 
 uevents() { # N

@@ -1,11 +1,8 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # wq_tuned=off on the kernel command line: the daemon observes, whatever a policy says.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 apply_policy "$(other_scope)"
 systemctl start wq-tuned
 check_eq "state" paused "$(daemon_field state)"

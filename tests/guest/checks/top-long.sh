@@ -1,9 +1,7 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 500
 # `wq-tunectl top` does not grow in a thousand intervals, under load and with workqueues that come and go.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 out=/run/wq-tests/top-long
 crypt_open c0
 wq-tunectl top --functions --json -d 0.1 -n 1000 >$out &

@@ -1,10 +1,8 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 400
 # `wq-tunectl top` counts the work that was done, ends when it is told to, and restores the terminal and the
 # kernel.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 count_work=/usr/lib/wq-tests/count-work
 dir=/run/wq-tests/top
 mkdir -p $dir

@@ -1,4 +1,3 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Sixteen A/A comparisons at once: both arms of each are names of the same partition, so every difference is
 # noise. All are undecided after max_pairs pairs, and the differences are about zero. Targets with equal
@@ -6,8 +5,7 @@
 # may take at most 1% of its time, and each takes some ms in an emulator, so the windows must be long for
 # sixteen targets in one slot.
 # timeout: 2400
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 jobs=()
 wqs=()

@@ -1,15 +1,11 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # If work cannot be counted: without a counter nothing is tried, other counters judge, and what a rule
 # sets first is not watched.
 # timeout: 300
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
-crypt_open c0
-wq=$(wq_of c0)
-load_on c0
-trap load_off EXIT
+crypt_c0
+load_c0
 
 no_counter() { target "$wq" reason | grep -q "no counter can be measured"; }
 # `denied WHY LINE...`: runs the daemon with these lines in its unit.
@@ -40,8 +36,7 @@ fi
 
 note "-- a number in a file is left to judge by"
 trial_policy auto "counters = [\"latency\", \"file:/run/wq-tests/p99\"]"
-printf '[Service]\nCapabilityBoundingSet=\nWatchdogSec=0\nEnvironment=WATCHDOG_USEC=6000000\n' >/run/systemd/system/wq-tuned.service.d/check.conf
-systemctl daemon-reload
+drop_in wq-tuned.service <<<$'[Service]\nCapabilityBoundingSet=\nWatchdogSec=0\nEnvironment=WATCHDOG_USEC=6000000'
 echo 10 >/run/wq-tests/p99
 systemctl start wq-tuned
 # The value of the file is worse while the candidate is in place. The loop starts no processes, because an
@@ -68,8 +63,7 @@ rm $verdicts $ledger
 
 note "-- a rule sets it first, unwatched"
 trial_policy plan
-printf '[Service]\nCapabilityBoundingSet=\n' >/run/systemd/system/wq-tuned.service.d/check.conf
-systemctl daemon-reload
+drop_in wq-tuned.service <<<$'[Service]\nCapabilityBoundingSet='
 systemctl start wq-tuned
 wait_until 10 state_is "$wq" set || fail "state $(target "$wq" state)"
 grep -q "not watched: " <<<"$(target "$wq" reason)" || fail "reason: $(target "$wq" reason)"

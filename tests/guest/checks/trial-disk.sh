@@ -1,16 +1,13 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # /var/lib/wq-tuned is on a disk that does not answer, in each part of a trial: the daemon takes a scope back
 # at once if it has to, the watchdog does not end it, it answers orders, and the evidence is on disk when the
 # disk answers again.
 # timeout: 1200
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 store=/var/lib/wq-tuned
 other=$(other_scope)
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 crypt_open state 1
 mkfs.ext4 -q /dev/mapper/state
 mkdir -p $store
@@ -74,8 +71,7 @@ trial_policy "auto:$other" "counters = [\"latency\", \"file:$cost\"]"
 # The workqueue of the disk itself is not compared: without BPF the daemon does not see that it has no
 # traffic.
 sed -i "s/^match = .*/match = \"$wq\"/" /etc/wq-tuned/wq-tuned.toml
-printf '[Service]\nCapabilityBoundingSet=\nWatchdogSec=20s\n' >/run/systemd/system/wq-tuned.service.d/check.conf
-systemctl daemon-reload
+drop_in wq-tuned.service <<<$'[Service]\nCapabilityBoundingSet=\nWatchdogSec=20s'
 reason_has() { target "$wq" reason | grep -q "$1"; }
 on_disk() { if [ -e "$verdicts" ]; then jq -s length <"$verdicts"; else echo 0; fi; }
 restarts() { systemctl show -P NRestarts wq-tuned; }

@@ -1,16 +1,12 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Everything that can interrupt a comparison: no setting is left behind, no pair is lost or counted twice, and
 # the reason is reported.
 # timeout: 900
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 other=$(other_scope)
-crypt_open c0
-wq=$(wq_of c0)
-load_on c0
-trap load_off EXIT
+crypt_c0
+load_c0
 # A very small alpha, so that there is no verdict for many pairs.
 long_trials() { trial_policy "auto:$other" 'alpha = 0.0000001' 'max_pairs = 2000'; }
 in_place() { scope_is "$wq" "$other"; }

@@ -1,15 +1,12 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A candidate is not called `improved` because it is usually a little better, nor because the windows are lost
 # in which it would have been seen. Beside each of these loads a control shows that the load could have led to
 # `improved`: the same without what makes it bad.
 # timeout: 1800
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 other=$(other_scope)
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 # The judged counter is a file: 100 while the baseline is in place. While the candidate is in place, it is the
 # first word of `costs` in nine windows, and the second word in the tenth. There are no guards, since a guard
 # could only veto `improved`.

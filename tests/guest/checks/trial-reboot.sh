@@ -1,11 +1,9 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A comparison goes on after a reboot in its middle. reboot.sh boots this check twice, with /var/lib/wq-tuned on
 # the same disk. The first boot ends in the middle of a slot, without a stop of the daemon. The second one has
 # the pairs of the first on the kernel command line: wq_tests.pairs=N wq_tests.boot_id=ID.
 # timeout: 400
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 word() { sed -nE "s/.*wq_tests\.$1=([0-9a-f-]+).*/\1/p" <<<"$guest_append"; }
 pairs=$(word pairs)
@@ -15,8 +13,7 @@ mkdir -p $store
 mount $disk $store
 
 other=$(other_scope)
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 load=""
 put_back() {
   load_off

@@ -1,10 +1,8 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # @default is compared as a target. Work that is queued while it runs stays on its old pool, so the comparison
 # has no result, and reports that.
 # timeout: 400
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 parameter=/sys/module/workqueue/parameters/default_affinity_scope
 before=$(cat "$parameter")
@@ -43,7 +41,7 @@ trial_policy leave
 sed -i "s/^manage = false/manage = true\nscope = \"$(other_scope)\"/" /etc/wq-tuned/wq-tuned.toml
 sed -i 's/^min_items = .*/min_items = 2/; s/^washout = .*/washout = "100ms"/' /etc/wq-tuned/wq-tuned.toml
 systemctl start wq-tuned
-wait_until 60 state_is @default trial || fail "no comparison: $(target @default reason)"
+wait_until 60 state_is @default comparing || fail "no comparison: $(target @default reason)"
 wait_until 180 ended 1 || fail "no end: $(status | jq -c '.targets[0]')"
 check_eq "the verdict" "undecided" "$(verdict verdict)"
 check_eq "the reason" "work stays on old pools" "$(verdict reason)"

@@ -1,4 +1,3 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Mode tune ends at the best of all scopes, or at one within 3% of it.
 #
@@ -7,11 +6,9 @@
 # first turns find the best scope. Other turns, with only the two, decide whether tune's scope is within 3% of
 # it.
 # timeout: 1500
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 stat=/sys/class/block/$(basename "$(readlink -f /dev/mapper/c0)")/stat
 # One scope for each partition, with the plan's names.
 mapfile -t scopes < <(wq-tunectl plan --json | jq -r --arg wq "$wq" '.targets[] | select(.name == $wq) | .candidates[].scope')
@@ -42,8 +39,7 @@ in_turns() {
   done
 }
 
-load_on c0
-trap load_off EXIT
+load_c0
 in_turns 25 "${scopes[@]}"
 best=${scopes[0]}
 for scope in "${scopes[@]}"; do

@@ -1,14 +1,11 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The watch takes back a kept scope when a changed load makes it harmful. The scope is not set again
 # afterwards.
 # timeout: 900
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 other=$(other_scope)
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 # The counter is a file. While the candidate is in place, its value is that of the file `under`.
 cost=/run/wq-tests/cost under=/run/wq-tests/under
 mkfifo /run/wq-tests/never

@@ -1,21 +1,16 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A bad scope is taken back, a good one is kept, and the verdicts are where an operator looks for them.
 # timeout: 800
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
-crypt_open c0
-wq=$(wq_of c0)
-load_on c0
-trap load_off EXIT
+crypt_c0
+load_c0
 
 note "-- worse: the kernel had system, and a rule names cache: it is set first, and taken back"
 echo system >"$workqueues/$wq/affinity_scope"
 trial_policy cache
 mark
-systemctl start wq-tuned
-expect_scope "$wq" cache
+start_to "$wq" cache
 wait_until 180 state_is "$wq" comparing || fail "no comparison: $(target "$wq" reason)"
 note "$(wq-tunectl status | grep kcryptd)"
 wait_until 400 ended 1 || fail "no verdict"
@@ -35,6 +30,7 @@ wq-tunectl history | grep -q "regressed" || fail "history does not say so: $(wq-
 wq-tunectl history --export-policy >/run/wq-tests/learned.toml
 wq-tunectl report -o /run/wq-tests/report.html
 # A guard that decides may have fewer pairs than latency, which is drawn then. A lost window has no values.
+# shellcheck disable=SC2016 # these dollars are jq's
 drawn='.[-1] as $v | ([$v.differences[] | select(.counter == $v.counter)] + $v.differences)[0].last | length'
 check_eq "the report draws every pair" "$(jq -s "$drawn" $verdicts)" \
   "$(sed -n 's/.*class="dots"\([^>]*\)>.*/\1/p' /run/wq-tests/report.html | grep -v 'M12 6h0' | grep -o h0 | wc -l)" # without the legend's
@@ -45,8 +41,7 @@ check_eq "nor after the stop" system "$(scope_of "$wq")"
 
 note "-- with hold = true it stays whatever the evidence says, and nothing is compared"
 rule='hold = true' trial_policy cache
-systemctl start wq-tuned
-expect_scope "$wq" cache
+start_to "$wq" cache
 pairs=$(ledger_pairs)
 sleep 20
 check_eq "state" set "$(target "$wq" state)"

@@ -1,13 +1,10 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # conf/tuned with tuned itself, as docs/install.md says: the daemon runs while the profile is active, and no longer.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 cp -r /usr/lib/wq-tests/tuned/wq-tuned /etc/tuned/
 trap 'tuned-adm off || true; systemctl stop tuned; rm -r /etc/tuned/wq-tuned' EXIT
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 before=$(scope_of "$wq")
 apply_policy system
 systemctl start tuned

@@ -1,9 +1,7 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The installed units: systemd-analyze has no complaints, the sandbox is tight, the log is short, and the
 # daemon also runs if there is nothing to tune.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 # The guest has no man program; the build makes sure that the pages exist.
 complaints=$(systemd-analyze verify --man=no /usr/lib/systemd/system/wq-tuned*.service 2>&1 || true)

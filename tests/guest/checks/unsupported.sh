@@ -1,12 +1,9 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A rule for cache_shard never silently becomes `cache`: the daemon checks for the feature, and reads back
 # what it wrote.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
-crypt_open c0
-wq=$(wq_of c0)
+crypt_c0
 apply_policy cache_shard
 echo system >"$workqueues/$wq/affinity_scope" # a baseline whose pods differ from those of cache_shard everywhere
 systemctl start wq-tuned

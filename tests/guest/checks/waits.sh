@@ -1,11 +1,9 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 2400
 # The CPU time of a daemon whose targets wait for traffic, with the shipped policy: at most 0.1% of a CPU, which is
 # 1000 us per second. Run with boot.sh --icount, where the clock counts instructions (1 ns each), so other load of the
 # host has no effect.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 
 devices=${DEVICES:-50} idle=${IDLE:-600}
 for ((i = 0; i < devices; i++)); do crypt_open "c$i" $((i % 2)); done

@@ -1,8 +1,6 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Every workqueue is listed once, even if there are more than fit into the read buffer.
-# shellcheck source=tests/guest/lib.sh
-. /usr/lib/wq-tests/lib.sh
+. lib.sh
 out=/run/wq-tests/workqueues
 devices=240 # each has two workqueues
 key=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef

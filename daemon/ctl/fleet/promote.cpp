@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/fleet/promote.h"
+
+// Which evidence becomes a rule
+// =============================
+//
+// Hypotheses. Evidence is pooled over everything that the conditions of a host table cannot distinguish:
+// machines of one arch, vendor, model, number of cores, and cores per LLC, and kernels of one series. For
+// each such sum there are two questions: is the candidate better (unless its counter is a guard), and is it
+// worse? All these questions together go through e-BH, so at most the promised share of the rules is wrong,
+// for any number of classes, kinds and candidates in a fleet. Sums of fewer than kLeastHosts hosts are left
+// out: they cannot pass, and the number of hosts does not depend on their results. Sums without the results
+// of single hosts are left out too. The evidence that counts is what remains without the largest share and,
+// if hosts differ, at most what the votes of hosts give (ctl/fleet/pooled.cpp).
+//
+// Vetoes. A mean over hosts is not what each host gets. A comparison makes no rule for its candidate if, by
+// any of its counters or guards,
+//   - more than 5% of the hosts, and more than one, are worse by their own evidence, or
+//   - a kind of machine (a row of `fleet show`) has a pooled e-value of "worse" above 1 without its largest
+//     share, or
+//   - a sum of two hosts or more has no results of single hosts, because a merged line lacks them.
+// If the reference is the kernel's setting, this also holds for the candidate against any other reference. A
+// veto sets the e-value to 0 before e-BH. A lowered e-value is still an e-value, so the guarantee of e-BH
+// holds.
+//
+// From arm to arm. The rule names the candidate that is better than the kernel's setting; if there are
+// several, the one with the most evidence. If another candidate is better than that arm, where a policy of
+// ours had set it, the rule names that candidate instead, and so on. If no candidate is better than the
+// kernel's setting, but one is better than an arm that a policy set, the rule names this one. If no candidate
+// is better, and one is worse than the kernel's setting, the rule is `leave`. If a candidate is worse than an
+// arm that a policy set, this says nothing about the kernel's setting and makes no rule.
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace wq {
+namespace {
+
+constexpr double kNothing = -std::numeric_limits<double>::infinity();  // ln 0
+
+void reduce_to_row(FleetKey& key) {
+    const FleetKey all = key;
+    reduce_to_question(key);
+    key.machine.packages = all.machine.packages;
+    key.kernel = all.kernel;
+}
+
+// Keeps guards apart: what hosts measured as a guard is no evidence for a candidate, even if other hosts
+// judge by this counter.
+void reduce_to_hypothesis(FleetKey& key) {
+    const bool guard = key.guard;
+    reduce_to_question(key);
+    key.guard = guard;
+}
+
+// The same candidate against the same reference, by any counter.
+FleetKey comparison_of(FleetKey key) {
+    reduce_to_question(key);
+    key.counter.clear();
+    return key;
+}
+
+// The same candidate against the kernel's setting, for any such setting.
+FleetKey candidate_of(const FleetKey& key) {
+    FleetKey out = comparison_of(key);
+    out.reference.clear();
+    out.reference_origin.clear();
+    return out;
+}
+
+FleetKey class_key_of(const FleetKey& key) {
+    FleetKey out = candidate_of(key);
+    out.candidate.clear();
+    out.strict = false;
+    return out;
+}
+
+// Why candidates cannot be promoted, the first reason for each.
+class Vetoes {
+  public:
+    explicit Vetoes(const std::vector<FleetEntry>& entries) {
+        for (const auto& [key, p, at, shards] : regrouped(entries, reduce_to_question)) {
+            if (are_many(p.worse.hosts, p.hosts))
+                add(key, fmt::format("{} of {} hosts are worse by {}", p.worse.hosts, p.hosts, key.counter));
+            if (!p.by_host && p.hosts > 1)
+                add(key, "it is not known how many hosts are worse by " + key.counter);
+        }
+        for (const auto& [key, p, at, shards] : shown_rows(entries))
+            if (const double log = p.worse.log_without_one(); p.by_host && log > 0)
+                add(key, fmt::format("there is evidence that it is worse by {} (E {:.2g} without one host)",
+                                     key.counter, std::exp(std::min(log, 700.0))));
+    }
+    // "" if there is none.
+    [[nodiscard]] std::string of(const FleetKey& key) const {
+        for (const FleetKey& each : {comparison_of(key), candidate_of(key)})
+            if (const auto found = whys_.find(each); found != whys_.end()) return found->second;
+        return "";
+    }
+
+  private:
+    void add(const FleetKey& key, const std::string& why) {
+        whys_.emplace(comparison_of(key), why);
+        if (key.reference_origin == "kernel")
+            whys_.emplace(candidate_of(key), why + ", against " + key.reference);
+    }
+
+    std::map<FleetKey, std::string> whys_;
+};
+
+// A question about a sum.
+struct Hypothesis {
+    const FleetEntry* sum = nullptr;
+    bool worse = false;
+    double log = 0;   // ln of its e-value
+    std::string why;  // why it is vetoed; "" if it is not
+};
+
+std::vector<Hypothesis> hypotheses_of(const std::vector<FleetEntry>& sums, const Vetoes& vetoes) {
+    std::vector<Hypothesis> out;
+    for (const FleetEntry& sum : sums) {
+        if (sum.pooled.hosts < kLeastHosts || !sum.pooled.by_host) continue;
+        out.push_back({&sum, true, sum.pooled.log_for_rule(sum.pooled.worse), ""});
+        if (sum.key.guard) continue;
+        out.push_back({&sum, false, sum.pooled.log_for_rule(sum.pooled.better), vetoes.of(sum.key)});
+    }
+    return out;
+}
+
+std::vector<bool> rejected(const std::vector<Hypothesis>& hypotheses, double rate, bool with_vetoes) {
+    std::vector<double> logs;
+    for (const Hypothesis& h : hypotheses) logs.push_back(with_vetoes && !h.why.empty() ? kNothing : h.log);
+    return e_bh(logs, rate);
+}
+
+// The sums that passed, for one class of targets on one kind of machine.
+struct Passed {
+    std::vector<const FleetEntry*> better;
+    std::vector<const FleetEntry*> worse;
+};
+
+bool is_of_kernel(const FleetEntry* entry) {
+    return entry->key.reference_origin == "kernel";
+}
+
+const FleetEntry* loudest(const std::vector<const FleetEntry*>& found) {
+    const auto log = [](const FleetEntry* entry) { return entry->pooled.log_for_rule(entry->pooled.better); };
+    const auto most = std::ranges::max_element(found, {}, log);
+    return most == found.end() ? nullptr : *most;
+}
+
+template <class Pass>
+std::vector<const FleetEntry*> those(const std::vector<const FleetEntry*>& entries, Pass pass) {
+    std::vector<const FleetEntry*> out;
+    std::ranges::copy_if(entries, std::back_inserter(out), pass);
+    return out;
+}
+
+FleetRule use_rule(const FleetEntry* step, const std::vector<const FleetEntry*>& better) {
+    FleetRule out;
+    std::set<std::string> been = {step->key.reference};
+    while (step != nullptr && been.insert(step->key.candidate).second) {
+        out.evidence.push_back(*step);
+        step = loudest(those(better, [&](const FleetEntry* entry) {
+            return entry->key.reference == out.key().candidate && !is_of_kernel(entry);
+        }));
+    }
+    return out;
+}
+
+std::optional<FleetRule> rule_of(const Passed& passed) {
+    const auto worse = those(passed.worse, is_of_kernel);
+    const auto better = those(passed.better, [&](const FleetEntry* entry) {
+        return std::ranges::none_of(worse, [&](auto* w) { return w->key.candidate == entry->key.candidate; });
+    });
+    const auto first = those(better, is_of_kernel);
+    if (!better.empty()) return use_rule(loudest(first.empty() ? better : first), better);
+    if (worse.empty()) return std::nullopt;
+    FleetRule out{true, {}};
+    for (const FleetEntry* entry : worse) out.evidence.push_back(*entry);
+    return out;
+}
+
+}  // namespace
+
+std::vector<FleetEntry> regrouped(const std::vector<FleetEntry>& entries, void (*reduce)(FleetKey& key)) {
+    std::map<FleetKey, FleetEntry> sums;
+    for (const FleetEntry& entry : entries) {
+        FleetKey key = entry.key;
+        reduce(key);
+        FleetEntry& sum = sums[key];
+        sum.key = key;
+        sum.pooled.add(entry.pooled);
+        sum.at = std::max(sum.at, entry.at);
+    }
+    std::vector<FleetEntry> out;
+    for (auto& [key, sum] : sums) out.push_back(std::move(sum));
+    return out;
+}
+
+std::vector<FleetEntry> shown_rows(const std::vector<FleetEntry>& entries) {
+    return regrouped(entries, reduce_to_row);
+}
+
+FleetRules promoted(const std::vector<FleetEntry>& entries, double rate) {
+    const auto sums = regrouped(entries, reduce_to_hypothesis);
+    const auto hypotheses = hypotheses_of(sums, Vetoes(entries));
+    const auto passes = rejected(hypotheses, rate, true);
+    const auto would_pass = rejected(hypotheses, rate, false);
+    FleetRules out;
+    out.hypotheses = hypotheses.size();
+    std::ranges::copy_if(sums, std::back_inserter(out.unclear), [](const FleetEntry& sum) {
+        return sum.pooled.hosts >= kLeastHosts && !sum.pooled.by_host;
+    });
+    std::map<FleetKey, Passed> classes;
+    for (std::size_t i = 0; i < hypotheses.size(); i++) {
+        const Hypothesis& h = hypotheses[i];
+        if (would_pass[i] && !h.why.empty()) out.doubts.push_back({*h.sum, h.why});
+        if (!passes[i]) continue;
+        Passed& passed = classes[class_key_of(h.sum->key)];
+        (h.worse ? passed.worse : passed.better).push_back(h.sum);
+    }
+    for (const auto& [key, passed] : classes)
+        if (auto rule = rule_of(passed)) out.rules.push_back(std::move(*rule));
+    return out;
+}
+
+std::vector<bool> e_bh(const std::vector<double>& logs, double rate) {
+    std::vector<double> sorted = logs;
+    std::ranges::sort(sorted, std::greater<>());
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < sorted.size(); i++) {
+        const double asked =
+            std::log(static_cast<double>(sorted.size())) - std::log(rate * static_cast<double>(i + 1));
+        if (sorted[i] >= asked) least = sorted[i];
+    }
+    std::vector<bool> out;
+    for (const double log : logs) out.push_back(log >= least);
+    return out;
+}
+
+}  // namespace wq

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/lab/lab.h"
+
+#include <syslog.h>
+
+#include <cerrno>
+
+#include "base/clock.h"
+#include "ctl/command.h"
+#include "ctl/complaints.h"
+#include "ctl/render/terminal.h"
+#include "machine/workqueue_fs.h"
+#include "owned/owned.h"
+#include "owned/restore.h"
+
+namespace wq::lab {
+namespace {
+
+// Puts back the slots that a killed daemon left.
+bool put_slots_back(const Paths& paths, Log& log) {
+    OwnedStore store(paths.owned());
+    if (const auto loaded = store.load(); !loaded) {
+        log.write({LOG_ERR, Event::none, loaded.error().text});
+        return false;
+    }
+    WorkqueueFs files(paths);
+    return restore_all(files, store, log, true) == 0;
+}
+
+// Runs commands of arms with PROCESSES.
+Shell shell_of(const Processes& processes, bool to_the_end) {
+    return [&processes, to_the_end](const std::string& c) { return processes.shell(c, to_the_end); };
+}
+
+}  // namespace
+
+bool Lab::put_back(Log& log, bool again) const {
+    ValueFiles files;
+    return lab::put_back(left(), {files, devices, shell_of(processes, true)}, log, again);
+}
+
+int in_lab(const Lab& lab, bool only_restore, const std::function<int()>& work) {
+    const auto lock = take_lock(lab.paths);
+    if (!lock)
+        return ctl::complain(
+            lock.error().code == EWOULDBLOCK
+                ? "wq-tuned is running, or another ab or bench: systemctl stop wq-tuned first"
+                : lock.error().text);
+    ctl::Complaints log(LOG_INFO);
+    const bool back = lab.put_back(log, only_restore);
+    const bool slots = put_slots_back(lab.paths, log);
+    if (only_restore) return back && slots ? ctl::kOk : ctl::kFailure;
+    if (back && slots) return work();
+    return ctl::complain(
+        "settings or devices of an earlier ab, bench or comparison could not be restored or removed");
+}
+
+Status run_guarded(const Lab& lab, const std::string& command, const std::string& left,
+                   const std::function<Status()>& work) {
+    const auto restore = [&] {
+        ctl::Complaints log(LOG_NOTICE);
+        return lab.put_back(log, false);
+    };
+    auto guardian = Guardian::start(restore);
+    if (!guardian) return tl::unexpected(guardian.error());
+    lab.processes.guardian = &*guardian;
+    if (const auto moved = lab.paths.root.empty() ? guardian->into_own_scope(command) : Status{}; !moved)
+        ctl::complain("the guardian is in our cgroup; killing that cgroup also kills the guardian: " +
+                      moved.error().text);
+    auto done = work();
+    lab.processes.guardian = nullptr;
+    const auto finished = guardian->finish();
+    const bool back = finished ? *finished : restore();
+    return back || !done ? done : fail(left);
+}
+
+Status compare(const Lab& lab, const Subject& subject, Rounds& rounds, unsigned warm_ups,
+               const std::function<Result<Figures>(std::size_t arm)>& measure) {
+    ValueFiles files;
+    const Processes& processes = lab.processes;
+    ArmSwitcher switcher({files, shell_of(processes, false), shell_of(processes, true),
+                          [&] { return processes.interrupts.check(); }},
+                         lab.left(), subject);
+    ctl::ProgressLine line;
+    auto done = run_rounds(rounds, switcher, warm_ups,
+                           {.measure = measure,
+                            .conditions = [&] { return conditions_of(lab.paths); },
+                            .random = random_number,
+                            .progress = [&](const std::string& text) { line.show(text); }});
+    line.end();
+    rounds.end(done ? "no more pairs" : "cut off");
+    return done;
+}
+
+}  // namespace wq::lab

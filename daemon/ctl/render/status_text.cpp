@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/render/status_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <vector>
+
+#include "base/text.h"
+#include "ctl/render/terminal.h"
+#include "evidence/comparison.h"
+#include "machine/kernel_info.h"
+
+namespace wq::ctl {
+
+using nlohmann::json;
+
+namespace {
+
+// "latency 8.1% better (7 to 9.2)" for a comparison or a verdict; "" if it has no effect yet.
+std::string effect_text_of(const json& about) {
+    const auto effect = effect_in(about);
+    return effect ? about.value("counter", "") + " " + effect_text(*effect) : "";
+}
+
+constexpr double kLeastOdds = 2;      // below this, the text is "no evidence yet"
+constexpr double kMostOdds = 10'000;  // above this, the text is "more than 10000 to 1"
+
+// "in 4 min", "now".
+std::string in_time(const json& when, std::int64_t now) {
+    const auto left = when.get<std::int64_t>() - now;
+    return left <= 0 ? "now" : "in " + rough_time(static_cast<std::uint64_t>(left));
+}
+
+// ", latency 3.1% better in 23 of 64 pairs"; "" before the first pair.
+std::string pairs_text(const json& trial) {
+    const std::string effect = effect_text_of(trial);
+    if (effect.empty()) return "";
+    const auto pairs = trial.value("pairs", 0U);
+    const std::string of =
+        text_in(trial, "course") == "dense" ? fmt::format(" of {}", trial.value("max_pairs", 0U)) : "";
+    return fmt::format(", {} in {}{} pair{}", effect, pairs, of, pairs == 1 && of.empty() ? "" : "s");
+}
+
+// When the next pair comes, and why it does not come now.
+std::string when_text(const json& trial, std::int64_t now) {
+    if (text_in(trial, "phase") == "measuring") return "a pair is being measured";
+    const json next = trial.value("next_pair", json(nullptr));
+    const std::string why = text_in(trial, "reason");
+    if (!next.is_number_integer()) return why.empty() ? "" : "waits: " + why;
+    if (text_in(trial, "course") != "resting") return "next pair " + in_time(next, now);
+    return fmt::format("rests{}, next pair {}", why.empty() ? "" : " (" + why + ")", in_time(next, now));
+}
+
+// What the comparisons of TARGETS wait for, if no slot runs and it is not known when the next one begins.
+std::string what_all_wait_for(const json& targets) {
+    std::set<std::string> reasons;
+    for (const json& target : targets)
+        if (const json trial = target.value("comparison", json(nullptr)); trial.is_object())
+            reasons.insert(text_in(trial, "reason"));
+    if (reasons.empty()) return "nothing to compare";
+    // These end with traffic, or when the pair of another target ends.
+    for (const char* passing : {"not busy", "it is another target's turn", ""})
+        if (reasons.contains(passing)) return "waiting for traffic";
+    return reasons.size() == 1 ? "no pair now: " + *reasons.begin() : "no pair now, for several reasons";
+}
+
+// When any target of STATUS has its next pair.
+std::string when_any_text(const json& status, std::int64_t now) {
+    const json& experiments = status.at("daemon").at("experiments");
+    if (const auto measuring = experiments.value("measuring", 0U); measuring > 0)
+        return fmt::format("measuring {} now", measuring);
+    if (const std::string why = text_in(experiments, "reason"); !why.empty()) return "no pair now: " + why;
+    const json next = experiments.value("next_pair", json(nullptr));
+    return next.is_number_integer() ? "next pair " + in_time(next, now)
+                                    : what_all_wait_for(status.at("targets"));
+}
+
+}  // namespace
+
+std::string text_in(const json& object, const char* key, const char* otherwise) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
+}
+
+std::string odds_text(const json& trial) {
+    const double better = trial.value("e_improved", 1.0);
+    const double worse = trial.value("e_regressed", 1.0);
+    const double odds = std::max(better, worse);
+    const std::string candidate = text_in(trial, "candidate");
+    const std::string reference = text_in(trial, "reference");
+    if (odds < kLeastOdds) return fmt::format("{} against {}: no evidence yet", candidate, reference);
+    return fmt::format(
+        "{} to 1 that {} is {} than {}",
+        odds > kMostOdds ? fmt::format("more than {:.0f}", kMostOdds) : fmt::format("{:.0f}", odds),
+        candidate, better >= worse ? "better" : "worse", reference);
+}
+
+std::string progress_text(const json& trial, std::int64_t now) {
+    const std::string when = when_text(trial, now);
+    return fmt::format("{}{}{}{}", text_in(trial, "course") == "watched" ? "watched: " : "", odds_text(trial),
+                       pairs_text(trial), when.empty() ? "" : "; " + when);
+}
+
+std::string comparisons_text(const json& status, std::int64_t now) {
+    constexpr std::array kOutcomes = {"improved", "undecided", "regressed"};
+    const json experiments = status.at("daemon").value("experiments", json(nullptr));
+    const json& targets = status.at("targets");
+    if (!experiments.is_object()) return "";
+    std::vector<std::string> parts;
+    std::ptrdiff_t compared = 0;
+    for (const char* outcome : kOutcomes) {
+        const auto n =
+            std::ranges::count_if(targets, [&](const json& t) { return text_in(t, "outcome") == outcome; });
+        if (n > 0) parts.push_back(fmt::format("{} {}", n, outcome));
+        compared += n;
+    }
+    // The output line above this one says why nothing is written.
+    const bool observing = text_in(status.at("daemon"), "state") == "observing";
+    if (observing && compared == 0) return "";
+    const std::string came_to =
+        compared == 0 ? "nothing compared yet" : fmt::format("{}", fmt::join(parts, ", "));
+    return fmt::format("{} of {}: {}; {}", compared, plural(targets.size(), "target"), came_to,
+                       observing ? "no pair now" : when_any_text(status, now));
+}
+
+namespace {
+
+constexpr std::size_t kMostWork = 20;  // lines; --json has all
+
+// The scopes whose pods differ from the model: "smt, cache".
+std::string differing(const json& kernel) {
+    std::string out;
+    if (kernel.contains("pods"))
+        for (const auto& [scope, pods] : kernel["pods"]["differ"].items())
+            out += (out.empty() ? "" : ", ") + scope;
+    return out;
+}
+
+std::string features_text(const json& kernel) {
+    std::string text;
+    for (const NamedFeature& feature : kFeatures) {
+        const json known = kernel["features"].value(std::string(feature.name), json(nullptr));
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", feature.name,
+                            !known.is_boolean() ? "unknown"
+                            : known.get<bool>() ? "yes"
+                                                : "no");
+    }
+    text = "\n" +
+           wrapped(fmt::format("Kernel {}: {}", text_in(kernel, "release", "of an unknown release"), text));
+    if (const std::string differ = differing(kernel); !differ.empty())
+        text += wrapped(
+            fmt::format("The kernel's pods of {} differ from those computed from the topology. Plans use the "
+                        "kernel's pods; `wq-tunectl topology` shows them.",
+                        differ));
+    return text;
+}
+
+std::string work_text(const json& isolation) {
+    const double seconds = isolation.value("work_seconds", 0.0);
+    if (seconds <= 0)
+        return "\n" + wrapped(
+                          "Work on these CPUs is counted while pairs are measured; nothing was counted so "
+                          "far, or no "
+                          "daemon runs. `wq-tunectl status --isolation` counts it now.");
+    std::string out =
+        "\n" + wrapped(fmt::format(
+                   "Work items that started on them, counted during experiments, {:.0f} s in all:", seconds));
+    Table table({"ITEMS", "WORKQUEUE", "KIND", "FUNCTION"});
+    const json work = isolation.value("work", json::array());
+    for (std::size_t i = 0; i < work.size() && i < kMostWork; i++)
+        table.add({std::to_string(work[i].value("items", std::uint64_t{0})),
+                   text_in(work[i], "workqueue", "(soft interrupt)"), text_in(work[i], "kind", "-"),
+                   text_in(work[i], "function", "-")});
+    out += table.text();
+    if (work.size() > kMostWork)
+        out += fmt::format("and {} more; --json has them\n", work.size() - kMostWork);
+    if (const auto lost = isolation.value("work_lost", std::uint64_t{0}); lost > 0)
+        out += fmt::format("and {} of others, for which there was no room\n", plural(lost, "item"));
+    return out;
+}
+
+}  // namespace
+
+std::string isolated_cpus_text(const json& isolation) {
+    Table table({"ISOLATED BY", "CPUS", "CGROUP"});
+    bool any = false;
+    const auto add = [&](const std::string& by, const std::string& cpus, const std::string& cgroup) {
+        table.add({by, cpus, cgroup});
+        any = true;
+    };
+    for (const char* name : {"isolcpus", "nohz_full"})
+        if (const std::string cpus = text_in(isolation, name); !cpus.empty()) add(name, cpus, "-");
+    for (const json& partition : isolation["partitions"])
+        add(text_in(partition, "type") + " partition", text_in(partition, "cpus"),
+            text_in(partition, "cgroup", "(not found)"));
+    if (!any) return "";
+    std::string out = table.text();
+    if (isolation.value("partitions_complete", true)) return out;
+    return out + wrapped("There are more cgroups than were looked at.");
+}
+
+std::string host_text(const json& status, bool verbose) {
+    std::string out;
+    if (verbose && status.contains("kernel")) out += features_text(status["kernel"]);
+    if (!status.contains("isolation")) return out;
+    const std::string cpus = isolated_cpus_text(status["isolation"]);
+    return cpus.empty() ? out : out + "\n" + cpus + work_text(status["isolation"]);
+}
+
+std::string verdict_text(const nlohmann::json& record) {
+    const auto text = [&](const char* key) { return record.value(key, ""); };
+    std::string out = fmt::format("{} against {}: {}", text("candidate"), text("reference"), text("verdict"));
+    if (const std::string reason = text("reason"); !reason.empty()) out += " (" + reason + ")";
+    const std::string effect = effect_text_of(record);
+    if (effect.empty()) return out;
+    return fmt::format("{}, {} in {}", out, effect, plural(record.value("pairs", 0U), "pair"));
+}
+
+}  // namespace wq::ctl

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Parts of a status document as text.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "evidence/comparison.h"
+
+namespace wq::ctl {
+
+// The "effect_percent" of ABOUT, with its "interval_percent"; empty if it has none.
+template <class Json>
+std::optional<Effect> effect_in(const Json& about) {
+    const Json percent = about.value("effect_percent", Json());
+    if (percent.is_null()) return std::nullopt;
+    Effect out{percent.template get<double>(), {}};
+    if (const Json interval = about.value("interval_percent", Json()); !interval.is_null())
+        out.interval = {interval.at(0).template get<double>(), interval.at(1).template get<double>()};
+    return out;
+}
+
+// The string KEY of OBJECT, a part of a status document; OTHERWISE if it has none.
+std::string text_in(const nlohmann::json& object, const char* key, const char* otherwise = "");
+
+// A comparison as text. TRIAL: a target's `comparison` in a status document, not null. NOW: s since 1970.
+
+// The e-values as odds: "12 to 1 that smt is better than cache".
+std::string odds_text(const nlohmann::json& trial);
+// "12 to 1 that smt is better than cache, latency 3.1% better (1.2 to 5) in 23 of 64 pairs; next pair in 4
+// min".
+std::string progress_text(const nlohmann::json& trial, std::int64_t now);
+
+// All comparisons of a status document: "5 of 14 targets: 3 improved, 1 undecided, 1 regressed; next pair in
+// 4 min". "" if STATUS has no experiments (no daemon), or if the daemon observes and nothing was compared.
+std::string comparisons_text(const nlohmann::json& status, std::int64_t now);
+
+// The part of `status` about the host: isolated CPUs with the work that ran on them, and if VERBOSE the
+// kernel's features. "" for a status without these keys.
+std::string host_text(const nlohmann::json& status, bool verbose);
+
+// The CPUs of ISOLATION, a part of `status --json`, as a table; "" if none is isolated.
+std::string isolated_cpus_text(const nlohmann::json& isolation);
+
+// "smt against cache: improved, latency 8.1% better (7 to 9.2) in 23 pairs" for an element of `history
+// --json`.
+std::string verdict_text(const nlohmann::json& record);
+
+}  // namespace wq::ctl

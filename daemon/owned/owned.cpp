@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "owned/owned.h"
+
+#include <algorithm>
+#include <functional>
+#include <ranges>
+#include <utility>
+
+#include "base/cpu_set.h"
+
+namespace wq {
+namespace {
+
+constexpr StateRules kRules = {
+    .limit = 16U << 20,  // a host with tens of thousands of workqueues stays below this
+    .if_broken = IfBroken::refuse,
+};
+
+constexpr std::string_view kFileNames[] = {"affinity_scope", "affinity_strict", "cpumask"};
+constexpr std::string_view kHolders[] = {"external", "udev", "slot", "pin", "revert", "policy"};
+
+// Whether the kernel's file can hold TEXT.
+bool is_possible(Knob file, const std::string& text) {
+    if (file == Knob::strict) return text == "0" || text == "1";
+    return file == Knob::scope || CpuSet::parse_mask(text).has_value();
+}
+
+}  // namespace
+
+void describe(JsonPlace& at, Knob& file) {
+    at.word(file, {Knob::scope, Knob::strict, Knob::mask},
+            [](Knob each) { return kFileNames[static_cast<std::size_t>(each)]; });
+}
+
+void describe(JsonPlace& at, Holder& holder) {
+    at.word(holder, {Holder::slot, Holder::pin, Holder::revert, Holder::policy},
+            [](Holder each) { return kHolders[static_cast<std::size_t>(each)]; });
+}
+
+void describe(JsonPlace& at, Attribute& attribute) {
+    at("file", attribute.file);
+    at("baseline", attribute.baseline);
+    at("claim", attribute.claim);
+    if (at.writes() || at.refused()) return;
+    bool good = is_possible(attribute.file, attribute.baseline);
+    for (const std::string& text : attribute.claim) good = good && is_possible(attribute.file, text);
+    if (!good) at.refuse("the file cannot hold this");
+}
+
+void describe(JsonPlace& at, Owned& entry) {
+    at("target", entry.name);
+    at("inode", entry.inode);
+    describe(at, entry.main);
+    at("strict", entry.strict);
+    at("holder", entry.holder);
+    at("note", entry.note);
+    at("external", entry.external);
+    if (at.writes() || at.refused()) return;
+    const bool misplaced = entry.strict && (entry.strict->file != Knob::strict || entry.is_mask());
+    if (misplaced || entry.main.file == Knob::strict) at.refuse("a strictness belongs to a scope");
+}
+
+void describe(JsonPlace& at, OwnedFile& file) {
+    std::vector<std::reference_wrapper<Owned>> all;
+    for (OwnedEntries* entries : {&file.scopes, &file.masks})
+        for (auto& [name, entry] : *entries) all.emplace_back(entry);
+    at.list<Owned>("entries", all | std::views::transform([](Owned& each) -> Owned& { return each; }),
+                   [&](Owned&& entry) {
+                       OwnedEntries& entries = entry.is_mask() ? file.masks : file.scopes;
+                       std::string name = entry.name;
+                       entries.insert_or_assign(std::move(name), std::move(entry));
+                   });
+}
+
+std::string_view name_of_order(Holder holder) {
+    return is_order(holder) ? kHolders[static_cast<std::size_t>(holder)] : "";
+}
+
+std::string plain(Knob file, const std::string& text) {
+    if (file == Knob::scope) return text;
+    if (file == Knob::strict) return text == "1" ? "strict" : "not strict";
+    return CpuSet::parse_mask(text).value_or(CpuSet{}).list();
+}
+
+std::string quoted(Knob file, const std::string& text) {
+    return file == Knob::mask ? "CPUs " + plain(file, text) : "'" + plain(file, text) + "'";
+}
+
+std::string misparse_of(const std::string& word) {
+    return word == "cache_shard" ? "cache" : "";
+}
+
+// ---- an attribute
+
+bool Attribute::same(const std::string& a, const std::string& b) const {
+    if (a == b || file != Knob::mask) return a == b;
+    const auto first = CpuSet::parse_mask(a);
+    const auto second = CpuSet::parse_mask(b);
+    return first && second && *first == *second;
+}
+
+bool Attribute::is_claimed(const std::string& text) const {
+    return std::ranges::any_of(claim, [&](const std::string& each) { return same(each, text); });
+}
+
+bool Attribute::may_be_ours() const {
+    return std::ranges::any_of(claim, [&](const std::string& each) { return !same(each, baseline); });
+}
+
+Whose Attribute::whose(const std::string& text) const {
+    if (same(text, baseline)) return claim.empty() || is_claimed(text) ? Whose::baseline : Whose::foreign;
+    return is_claimed(text) ? Whose::ours : Whose::foreign;
+}
+
+void Attribute::allow(const std::string& text) {
+    if (is_claimed(text)) return;
+    claim.push_back(text);
+    on_disk.yes = false;
+}
+
+void Attribute::announce(const std::string& text) {
+    if (claim.empty() && same(text, baseline)) return;
+    allow(baseline);
+    allow(text);
+    if (const std::string other = misparse_of(text); !other.empty()) allow(other);
+}
+
+void Attribute::announce_baseline() {
+    if (!claim.empty()) allow(baseline);
+}
+
+Whose Attribute::settle(const std::string& text) {
+    const Whose found = whose(text);
+    claim.clear();
+    if (found == Whose::ours) claim.push_back(text);
+    return found;
+}
+
+// ---- an entry
+
+Found Owned::whose(const Values& values) const {
+    Found out{main.whose(values.main)};
+    if (values.strict) out.strict = strict ? strict->whose(text_of_strict(*values.strict)) : Whose::foreign;
+    return out;
+}
+
+void Owned::announce(const Values& values) {
+    main.announce(values.main);
+    if (values.strict && strict) strict->announce(text_of_strict(*values.strict));
+}
+
+void Owned::announce_baseline() {
+    main.announce_baseline();
+    if (strict) strict->announce_baseline();
+}
+
+Found Owned::settle(const Values& values) {
+    const Found out = whose(values);
+    main.settle(values.main);
+    if (values.strict && strict) strict->settle(text_of_strict(*values.strict));
+    return out;
+}
+
+void Owned::release() {
+    main.claim.clear();
+    if (strict) strict->claim.clear();
+}
+
+Owned entry_of(const Workqueue& target) {
+    Owned out{target.name, target.inode, {Knob::scope, target.scope.word}};
+    if (target.strict) out.strict = Attribute{Knob::strict, text_of_strict(*target.strict)};
+    return out;
+}
+
+// ---- the file
+
+OwnedStore::OwnedStore(const std::string& path) : file_(path, kRules) {}
+
+Status OwnedStore::load() {
+    there_ = true;
+    auto found = file_.load();
+    if (!found) return tl::unexpected(found.error());
+    there_ = found->has_value();
+    if (there_) now_ = std::move(**found);
+    mark_saved();
+    return {};
+}
+
+Status OwnedStore::save() {
+    if (!there_ && now_.scopes.empty() && now_.masks.empty()) return {};
+    there_ = true;
+    auto saved = file_.save(now_);
+    if (saved) mark_saved();
+    return saved;
+}
+
+void OwnedStore::mark_saved() {
+    for (Owned* entry : all()) {
+        entry->main.on_disk.yes = true;
+        if (entry->strict) entry->strict->on_disk.yes = true;
+    }
+}
+
+Owned* OwnedStore::find(const std::string& name, Knob file) {
+    const auto found = of(file).find(name);
+    return found == of(file).end() ? nullptr : &found->second;
+}
+
+Owned& OwnedStore::put(Owned entry) {
+    entry.main.on_disk.yes = false;
+    if (entry.strict) entry.strict->on_disk.yes = false;
+    Owned& place = of(entry.main.file)[entry.name];
+    place = std::move(entry);
+    return place;
+}
+
+void OwnedStore::remove(const std::string& name, Knob file) {
+    of(file).erase(name);
+}
+
+std::vector<Owned*> OwnedStore::all() {
+    std::vector<Owned*> out;
+    for (OwnedEntries* entries : {&now_.scopes, &now_.masks})
+        for (auto& [name, entry] : *entries) out.push_back(&entry);
+    return out;
+}
+
+}  // namespace wq

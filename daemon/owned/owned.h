@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "machine/workqueue.h"
+#include "state/state_file.h"
+
+namespace wq {
+
+// The kinds of files that we write.
+enum class Knob : std::uint8_t {
+    scope,   // affinity_scope, or the module parameter
+    strict,  // affinity_strict
+    mask,    // cpumask, or the mask of all unbound workqueues
+};
+
+// TEXT of a file for people: "smt", "strict", "0-7"; quoted: "'smt'", "'strict'", "CPUs 0-7".
+std::string plain(Knob file, const std::string& text);
+std::string quoted(Knob file, const std::string& text);
+inline std::string text_of_strict(bool strict) {
+    return strict ? "1" : "0";
+}
+
+// Who decides what a target holds. If several apply, the first of this list decides.
+enum class Holder : std::uint8_t {
+    external,  // an external writer: nothing is written until a reload
+    udev,      // a udev rule may opt the target out: nothing is written until udev has processed it
+    slot,      // a slot of an experiment, which writes one arm after the other
+    pin,       // an operator's order: a scope
+    revert,    // an operator's order: the baseline; or @default, which must not move before a reload
+    policy,    // the plan and the ledger
+};
+
+// "pin" or "revert" for an order, "" for other holders.
+std::string_view name_of_order(Holder holder);
+
+// Whether HOLDER is an operator's order.
+inline bool is_order(Holder holder) {
+    return holder == Holder::pin || holder == Holder::revert;
+}
+
+// Whose value a file holds.
+enum class Whose : std::uint8_t { baseline, ours, foreign };
+
+// A file of the kernel that may be ours: its text before our first write, and the claim: every text that it
+// may hold because of us.
+//
+// Before a write, announce() adds the new text and the baseline to the claim (what is in place stays in it),
+// and the claim is saved. After the write, settle() reduces the claim to what is in place, and it is saved
+// again. So a settled attribute says what the file holds, and any other text in it is of an external writer,
+// also for the next process that loads it. A process that is killed between announce() and settle() leaves
+// the wider claim. If an external writer writes one of the claimed texts before the next look, it is taken
+// for ours.
+struct Attribute {
+    Knob file = Knob::scope;
+    std::string baseline;  // of a scope the first word; of a mask the text, put back bit for bit
+    std::vector<std::string> claim = {};  // empty: the file holds nothing of ours
+    // Whether the claim on disk includes the current one. save() and load() set it; a wider claim clears it.
+    struct OnDisk {
+        bool yes = false;
+        friend bool operator==(OnDisk, OnDisk) { return true; }  // not part of the content
+    } on_disk = {};
+
+    // Masks are compared as sets of CPUs, because the kernel's zero padding varies.
+    [[nodiscard]] bool same(const std::string& a, const std::string& b) const;
+    [[nodiscard]] bool is_claimed(const std::string& text) const;
+    [[nodiscard]] bool may_be_ours() const;  // whether the claim has another text than the baseline
+    // Whose TEXT is, according to the claim alone. All code that needs to know what is ours calls this.
+    [[nodiscard]] Whose whose(const std::string& text) const;
+    void allow(const std::string& text);     // adds to the claim
+    void announce(const std::string& text);  // call before TEXT is written
+    // Call before the baseline is put back, and if an external writer may have put it back.
+    void announce_baseline();
+    // Call when the file holds TEXT: reduces the claim to TEXT if it is ours, else to nothing. Returns whose
+    // it was.
+    Whose settle(const std::string& text);
+
+    friend bool operator==(const Attribute&, const Attribute&) = default;
+};
+
+// What the files of a target hold or should hold. `main`: the word of the scope, or the text of the mask.
+struct Values {
+    std::string main = {};  // empty: not known
+    std::optional<bool> strict = {};
+};
+
+struct Found {
+    Whose word = Whose::baseline;
+    Whose strict = Whose::baseline;
+    [[nodiscard]] bool is_ours() const { return word == Whose::ours || strict == Whose::ours; }
+};
+
+// The files of one target that are read and written together: its scope and strictness, or its mask.
+struct Owned {
+    std::string name;  // of a workqueue, kDefaultTarget or kDefaultMask
+    ino_t inode = 0;
+    Attribute main = {};                   // the scope or the mask
+    std::optional<Attribute> strict = {};  // empty if there is no such file
+    // The holder according to the file: `pin`, `revert`, `policy`, or `slot` (the restorer puts the target
+    // back, even if settings are kept). ownership.h knows the current holder.
+    Holder holder = Holder::policy;
+    std::string note = {};  // the scope of a pin; why the daemon itself reverts @default
+    bool external = false;  // left to an external writer until a reload; then the order is in force again
+
+    [[nodiscard]] bool is_mask() const { return main.file == Knob::mask; }
+    [[nodiscard]] bool is_on_disk() const { return main.on_disk.yes && (!strict || strict->on_disk.yes); }
+    [[nodiscard]] Attribute& of(Knob file) { return file == Knob::strict ? *strict : main; }
+    // Whether something of ours may be in the files.
+    [[nodiscard]] bool has_claim() const { return !main.claim.empty() || (strict && !strict->claim.empty()); }
+    // A strictness that is not known is not ours; one of a target without that file is foreign.
+    [[nodiscard]] Found whose(const Values& values) const;
+    void announce(const Values& values);
+    void announce_baseline();
+    Found settle(const Values& values);
+    void release();  // call when the files hold nothing of ours any more
+
+    void hold(Holder by, const std::string& what = "") {
+        holder = by;
+        note = what;
+    }
+    // If a slot holds the target, the policy holds it from now on.
+    void end_slot() {
+        if (holder == Holder::slot) hold(Holder::policy);
+    }
+    // Whether the target stays at its baseline for a reason that outlives the daemon.
+    [[nodiscard]] bool must_stay() const { return holder == Holder::revert && !note.empty(); }
+    // Of a settled entry: the text that the main file holds, as far as we know.
+    [[nodiscard]] const std::string& in_place() const {
+        return main.claim.empty() ? main.baseline : main.claim.front();
+    }
+
+    friend bool operator==(const Owned&, const Owned&) = default;
+};
+
+// The entry of a target that we never wrote to: its current values are the baseline.
+Owned entry_of(const Workqueue& target);
+
+// The word that a kernel may store instead of WORD. Before 7.1 names were matched by prefix, so `cache_shard`
+// was stored as `cache` (kernel/workqueue.c, parse_affn_scope()). Empty: no other word.
+std::string misparse_of(const std::string& word);
+
+using OwnedEntries = std::map<std::string, Owned>;  // by name
+
+// The content of owned.json: the entries of targets, and those of masks.
+struct OwnedFile {
+    OwnedEntries scopes;
+    OwnedEntries masks;
+    friend void describe(JsonPlace& at, OwnedFile& file);
+};
+
+// owned.json: replaced as a whole, before the writes that it covers. It is in /run, so a reboot, which resets
+// the kernel, deletes it too.
+class OwnedStore {
+  public:
+    explicit OwnedStore(const std::string& path);
+
+    // If the file is absent: no entries. This is checked twice, because it means that nothing was ever
+    // written. Error: the file is unreadable or not ours. Then nothing may be written to /sys, because the
+    // baselines are not known, and the file is never replaced.
+    Status load();
+    // Writes the file if it differs from what was last loaded or saved.
+    Status save();
+
+    // FILE is `scope` for the entries of targets, and `mask` for those of masks.
+    [[nodiscard]] Owned* find(const std::string& name, Knob file = Knob::scope);
+    Owned& put(Owned entry);
+    void remove(const std::string& name, Knob file = Knob::scope);
+    [[nodiscard]] const OwnedEntries& entries(Knob file = Knob::scope) const {
+        return file == Knob::mask ? now_.masks : now_.scopes;
+    }
+    [[nodiscard]] std::vector<Owned*> all();  // of both kinds
+
+  private:
+    void mark_saved();
+    OwnedEntries& of(Knob file) { return file == Knob::mask ? now_.masks : now_.scopes; }
+
+    StateFile<OwnedFile> file_;
+    OwnedFile now_;
+    bool there_ = false;  // whether there may be a file
+};
+
+}  // namespace wq

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "machine/workqueue_fs.h"
+#include "owned/owned.h"
+
+namespace wq {
+
+// How one attempt to change a target ended.
+struct Outcome {
+    enum class Kind {
+        done,         // the files hold what was wanted (`wrote` says whether that took a write)
+        foreign,      // an external writer's value is in a file, and is left there
+        unsupported,  // the kernel stored another value; the baseline was put back
+        gone,         // the target vanished or is another workqueue now
+        permanent,    // EINVAL, EPERM, EROFS, ...: trying again would not help
+        transient,    // ENOMEM, EBUSY, EAGAIN, EINTR; EMFILE and ENFILE: no file can be opened now
+    };
+    Kind kind = Kind::done;
+    bool wrote = false;
+    std::string text;         // the error, or the value that was found, as plain()
+    int code = 0;             // errno of an error
+    Knob file = Knob::scope;  // to which `text` applies
+    std::string stored = {};  // what the kernel stored instead of ours; it counts as ours
+
+    // The value that was found, quoted.
+    [[nodiscard]] std::string found() const { return file == Knob::mask ? "CPUs " + text : "'" + text + "'"; }
+    // Whether something of ours may be left.
+    [[nodiscard]] bool failed() const { return kind == Kind::permanent || kind == Kind::transient; }
+};
+
+// What the files of an entry hold now; empty if they cannot be read.
+struct Look {
+    std::optional<ScopeFile> scope = {};
+    std::optional<bool> strict = {};
+    std::optional<MaskFile> mask = {};
+    Found found = {};
+};
+
+// Looks, and settles ENTRY with what is found. If its main file cannot be read, ENTRY is unchanged.
+Look look_at(const WorkqueueFiles& files, Owned& entry);
+
+// Whether nothing of ours is left in the files of a scope's ENTRY, and the word is the baseline. Also true if
+// the target is gone. False if a file cannot be read, because it may hold something of ours.
+bool is_back(const WorkqueueFiles& files, const Owned& entry);
+
+// Classifies an errno.
+Outcome::Kind kind_of_error(int code);
+
+Outcome error_outcome(const Error& error, bool wrote);
+// The outcome of two writes, of which both were tried: a failure, because something of ours is left, then a
+// foreign value.
+Outcome worse_of(Outcome main, const Outcome& strict);
+
+// Calls WRITES. TOOK: duration in us.
+template <class Writes>
+Outcome timed(std::uint64_t& took, const Writes& writes) {
+    const std::int64_t began = clock_ns(CLOCK_MONOTONIC);
+    Outcome out = writes();
+    took += static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC) - began) / 1000;
+    return out;
+}
+
+// The only code that decides to write to the kernel's files: for the engine, orders, experiments, masks,
+// `wq-tunectl ab` and `bench`, and the restorer.
+//
+// It writes a value only if the attribute announces it, and the store has been saved since. Otherwise the
+// outcome is `permanent`, and no file was written. Only the baseline needs no announcement: it was on disk
+// before it was overwritten. A value in a file that the attribute does not know, or that changed since it was
+// SEEN, is an external writer's, and is left in place.
+//
+// A strictness is taken away before the scope changes and set after it, so that no scope is strict without
+// need.
+class OwnedWriter {
+  public:
+    OwnedWriter(WorkqueueFiles& files, OwnedStore& store) : files_(files), store_(store) {}
+
+    // Makes the files of NAME hold VALUES: read, compare, write, read back. FILE: `scope`, or `mask` for a
+    // mask. SEEN: what the caller last saw. If a file holds the wanted value now, and did not when it was
+    // SEEN, an external writer wrote it: `foreign`.
+    Outcome apply(const std::string& name, const Values& values, const Values& seen = {},
+                  Knob file = Knob::scope);
+    // Like apply(), but writes even if the word is in place, so that the kernel creates the pools again
+    // (kernel/workqueue.c, apply_workqueue_attrs()). VIA, if not empty, is written first and not read back:
+    // the module parameter ignores a write of its current value (wq_affn_dfl_set()).
+    Outcome rewrite(const std::string& name, const Values& values, const std::string& via = "");
+    // Puts the baselines back, if NAME holds something of ours. The caller has announced them. `done`,
+    // `foreign` and `gone` all mean that nothing of ours is left. If an external writer wrote the word or the
+    // strictness, the other one is put back.
+    Outcome put_back(const std::string& name, const Values& seen = {}, Knob file = Knob::scope);
+    // Puts one file of ENTRY back, if it holds something of ours.
+    Outcome put_back(const Owned& entry, Knob file);
+
+  private:
+    struct How {
+        bool anew = false;  // write even what is in place
+        std::string via = {};
+        std::optional<std::string> seen = {};
+    };
+    [[nodiscard]] Outcome set(const Owned& stored, const Values& seen, const Values& values, const How& how);
+    [[nodiscard]] Outcome set(const Owned& entry, const Attribute& attribute, const std::string& text,
+                              const How& how);
+    [[nodiscard]] Outcome put_back(const Owned& entry);
+    [[nodiscard]] Result<std::string> read(const Owned& entry, Knob file) const;
+    [[nodiscard]] Status write(const Owned& entry, Knob file, const std::string& text);
+
+    WorkqueueFiles& files_;
+    OwnedStore& store_;
+};
+
+}  // namespace wq

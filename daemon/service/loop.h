@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <systemd/sd-event.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/file.h"
+#include "base/result.h"
+#include "machine/paths.h"
+
+namespace wq {
+
+// Why the daemon acts. Times in this file are us of CLOCK_MONOTONIC.
+enum class Cause {
+    start,
+    look,    // a burst of events is over, or a failure is to be tried again
+    slot,    // the time of an experiment
+    tick,    // half of the watchdog's time is over
+    order,   // from the bus
+    reload,  // SIGHUP, an order, or a hostname that other host tables match
+    name,    // the hostname may have changed
+    end,     // SIGTERM or SIGINT
+};
+
+// The event loop, with the daemon's signals and timers.
+class Loop {
+  public:
+    Loop() = default;
+    Loop(const Loop&) = delete;
+    Loop& operator=(const Loop&) = delete;
+    ~Loop();
+
+    // Makes the loop. It will call TAKE with each signal (reload, end), timer (look, slot) and tick, and when
+    // the kernel wakes pollers of the file HOSTNAME (name). The file of a test's tree cannot be polled.
+    Status start(const std::string& hostname, std::function<void(Cause)> take);
+    [[nodiscard]] sd_event* event() const { return event_.get(); }
+    // Sets the timer of CAUSE (look or slot); empty: it is off.
+    void set(Cause cause, std::optional<std::uint64_t> due);
+    Status run();
+    void end() { ::sd_event_exit(event_.get(), 0); }
+    [[nodiscard]] bool is_over() const { return ::sd_event_get_state(event_.get()) == SD_EVENT_FINISHED; }
+
+  private:
+    struct Source {
+        Loop* loop;
+        Cause cause;
+        sd_event_source* source = nullptr;
+    };
+    struct EventUnref {
+        void operator()(sd_event* event) const { ::sd_event_unref(event); }
+    };
+    static int on_signal(sd_event_source* source, const signalfd_siginfo* info, void* self);
+    static int on_time(sd_event_source* source, std::uint64_t now, void* timer);
+
+    std::unique_ptr<sd_event, EventUnref> event_;
+    std::function<void(Cause)> take_;
+    std::uint64_t tick_ = 0;
+    std::array<Source, 3> timers_{{{this, Cause::look}, {this, Cause::slot}, {this, Cause::tick}}};
+    Fd hostname_;
+    sd_event_source* hostname_source_ = nullptr;
+};
+
+// When the next look at all targets is due: 200 ms after the last of a burst of events, at most 1 s after the
+// first. Without events, a failure is tried again after 250 ms, and then after twice the time, up to 4 s.
+class Agenda {
+  public:
+    static constexpr std::uint64_t kQuiet = 200'000;
+    static constexpr std::uint64_t kMost = 1'000'000;
+    static constexpr std::uint64_t kFirstRetry = 250'000;
+
+    void event(std::uint64_t now) {
+        if (!first_) first_ = now;
+        due_ = std::min(now + kQuiet, *first_ + kMost);
+    }
+    // Call it after a look. WANTS_RETRY: something failed that may succeed later.
+    void looked(bool wants_retry, std::uint64_t now) {
+        first_.reset();
+        due_.reset();
+        if (wants_retry) due_ = now + (kFirstRetry << std::min(retries_, 4U));
+        retries_ = wants_retry ? retries_ + 1 : 0;
+    }
+    [[nodiscard]] std::optional<std::uint64_t> due() const { return due_; }
+
+  private:
+    std::optional<std::uint64_t> first_;  // of a burst that goes on
+    std::optional<std::uint64_t> due_;
+    unsigned retries_ = 0;  // in a row
+};
+
+// Detects when the daemon has finished its work for now. Pages that were read for the work can be dropped
+// then. Dropping them at every tick would only cause them to be read again.
+class Quiet {
+  public:
+    // Call it after work that is not part of a tick or of a look at the traffic. The start counts as work.
+    void worked() { busy_ = true; }
+    // Call it at each tick. Returns true if there was no work since the last tick, but there was in the
+    // interval before it.
+    bool fell() {
+        const bool quiet = !std::exchange(busy_, false);
+        return std::exchange(was_busy_, !quiet) && quiet;
+    }
+
+  private:
+    bool busy_ = true;      // since the last tick
+    bool was_busy_ = true;  // in the interval before it
+};
+
+// Polls for changes of CPUs that send no uevent. Each function compares with the last call, or with the time
+// when this object was made.
+class CpuWatch {
+  public:
+    explicit CpuWatch(const Paths& paths);
+    // Whether the machine was suspended. A suspend takes CPUs offline and online again.
+    [[nodiscard]] bool was_suspended();
+    // Whether the online, present, possible or isolated CPUs changed. Without udev, no event reports this.
+    [[nodiscard]] bool changed();
+
+  private:
+    const Paths& paths_;
+    std::int64_t suspended_;  // ns suspended since boot
+    std::string cpus_;        // result of cpu_state()
+};
+
+}  // namespace wq

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "service/parts.h"
+
+#include <fmt/format.h>
+#include <syslog.h>
+
+#include <cstdint>
+#include <ctime>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "bpf/bpf_dump.h"
+#include "machine/hwloc_topology.h"
+#include "machine/isolation.h"
+#include "machine/pods_file.h"
+
+namespace wq {
+namespace {
+
+// The pods are read once: the kernel makes them at boot.
+KernelInfo kernel_with_pods(const Paths& paths) {
+    KernelInfo out = probe_kernel(paths);
+    read_pods(paths, out);
+    return out;
+}
+
+HostClock host_clock() {
+    return {.random = random_number,
+            .clocks =
+                [] {
+                    return Clocks{time_suspended(), clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC)};
+                },
+            .now = monotonic_us,
+            .wall = wall_clock,
+            .minute_of_day = minute_of_day,
+            .uptime = [] { return static_cast<std::uint64_t>(clock_ns(CLOCK_BOOTTIME) / 1'000'000'000); }};
+}
+
+}  // namespace
+
+Parts::Parts(const Paths& paths, Log& log, RecordWriter& record, const OptedOut& opted_out)
+    : files(paths),
+      owned(paths.owned()),
+      verdicts(paths.verdicts()),
+      baseline_error(load(log)),
+      counters(make_bpf_counters(paths.root.empty() ? "" : "a tree has no kernel to count in")),
+      engine({files, owned, log,
+              [&paths] {
+                  auto now = read_topology("live", paths.root);
+                  // Without the file a CPU that comes later would be known after a restart.
+                  if (now) (void)keep_first_cpus(paths, *now);
+                  return now;
+              },
+              opted_out, verdicts, wall_clock, [this](const StepInput& in) { return experiment.step(in); },
+              [this] { return experiment.waiting(); }},
+             kernel_with_pods(paths)),
+      masks({files, owned, log, [&paths] { return read_cpus_now(paths); }, opted_out}),
+      experiment({engine, *counters, verdicts, record, log, paths, host_clock()}) {}
+
+std::string Parts::load(Log& log) {
+    const Status loaded = owned.load();
+    const std::string error = loaded ? "" : loaded.error().text;
+    if (!loaded) log.write({LOG_ERR, Event::baseline_broken, error + "; observing, nothing is written"});
+    if (const auto done = verdicts.load(); !done)
+        log.write({LOG_WARNING, Event::verdicts_broken, done.error().text});
+    return error;
+}
+
+void Parts::use(Policy policy) {
+    engine.set_policy(std::move(policy));
+    masks.start_over();
+    experiment.policy_changed();
+}
+
+void Parts::changed(Udev::Change change) {
+    engine.changed(change);
+    if (change == Udev::Change::workqueue || change == Udev::Change::lost) masks.changed();
+    if (change != Udev::Change::workqueue) experiment.cpus_changed();
+}
+
+// The masks first, because plans are made for the CPUs that masks leave.
+void Parts::look() {
+    masks.reconcile(engine.policy(), engine.observing());
+    engine.reconcile();
+}
+
+void Parts::leave(bool keep) {
+    keep ? engine.keep_all() : engine.restore_all();
+}
+
+void Pause::load() {
+    const auto file = read_if_there(path_);
+    paused_ = file && *file;
+    if (!file) log_.write({LOG_WARNING, Event::none, file.error().text + "; experiments are not paused"});
+    if (paused_)
+        log_.write({LOG_NOTICE, Event::none, "experiments are paused; `wq-tunectl resume` ends that"});
+}
+
+void Pause::set(bool paused) {
+    if (paused != paused_)
+        log_.write({LOG_NOTICE, Event::none,
+                    paused ? "experiments are paused by an order" : "experiments are resumed by an order"});
+    paused_ = paused;
+    record_.put(
+        path_, [path = path_, paused] { return paused ? replace_state_file(path, "") : remove_file(path); },
+        [this](const Status& done) {
+            if (!done)
+                log_.write(
+                    {LOG_WARNING, Event::none,
+                     fmt::format("{}; the order is in force only until the daemon ends", done.error().text)});
+        });
+}
+
+void HeldMemory::hold(bool hold) {
+    if (std::exchange(held_, hold) == hold) return;
+    if (!hold) return let_go_of_memory();
+    const auto held = hold_memory();
+    const std::string why = held ? "" : held.error().text;
+    if (why != why_not_ && !why.empty())
+        log_.write({LOG_NOTICE, Event::none, why + "; taking a candidate back may have to wait for a disk"});
+    why_not_ = why;
+}
+
+}  // namespace wq

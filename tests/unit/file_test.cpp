@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+
+#include "base/file.h"
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using test::Dir;
+using test::File;
+using test::Link;
+using test::TempTree;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// ---- replace file
+
+struct stat stat_of(const std::string& path) {
+    struct stat st = {};
+    EXPECT_EQ(::lstat(path.c_str(), &st), 0) << path;
+    return st;
+}
+
+// A rename, so that no reader sees half a file.
+TEST(ReplaceFile, MakesAFileThatOthersMayRead) {
+    const TempTree tree{File("a.new", "half of a long fi")};  // a killed daemon left it
+    ASSERT_TRUE(replace_file(tree.path("a"), "text\n"));
+    EXPECT_EQ(tree.read("a"), "text\n");
+    EXPECT_EQ(stat_of(tree.path("a")).st_mode & 07777, 0644U);
+    EXPECT_FALSE(tree.exists("a.new"));
+    const ino_t before = stat_of(tree.path("a")).st_ino;
+    ASSERT_TRUE(replace_file(tree.path("a"), std::string(1 << 20, 'x')));
+    EXPECT_NE(stat_of(tree.path("a")).st_ino, before);
+    EXPECT_EQ(tree.read("a").size(), std::size_t{1} << 20);
+}
+
+TEST(ReplaceFile, DoesNotFollowALinkThatSomebodyPlanted) {
+    const TempTree tree{File("victim", "precious"), Link("a.new", "victim")};
+    EXPECT_FALSE(replace_file(tree.path("a"), "text"));
+    EXPECT_EQ(tree.read("victim"), "precious");
+}
+
+TEST(PublishFile, IsForEverybodyWhateverTheUmask) {
+    const TempTree tree{File("a", "old", 0600)};
+    const mode_t before = ::umask(0077);
+    const auto done = publish_file(tree.path("a"), "text\n");
+    ::umask(before);
+    ASSERT_TRUE(done);
+    EXPECT_EQ(tree.read("a"), "text\n");
+    EXPECT_EQ(stat_of(tree.path("a")).st_mode & 07777, 0644U);
+    EXPECT_FALSE(tree.exists("a.new"));
+}
+
+// The folder of the metrics may belong to another user.
+TEST(PublishFile, NeitherFollowsNorKeepsWhatSomebodyPlanted) {
+    const TempTree tree{File("victim", "precious"), Link("a.new", "victim"), Link("b", "victim")};
+    EXPECT_TRUE(publish_file(tree.path("a"), "text"));
+    EXPECT_TRUE(publish_file(tree.path("b"), "text"));
+    EXPECT_EQ(tree.read("victim"), "precious");
+    EXPECT_EQ(tree.read("a"), "text");
+    EXPECT_EQ(tree.read("b"), "text");
+    EXPECT_TRUE(S_ISREG(stat_of(tree.path("b")).st_mode));
+}
+
+TEST(WrittenFiles, AnErrorNamesThemAndLeavesTheOldOneAndNoOther) {
+    const TempTree tree{Dir("folder", {File("kept", "kept")})};
+    for (const auto write : {+[](const std::string& path) { return replace_file(path, "text"); },
+                             +[](const std::string& path) { return publish_file(path, "text"); },
+                             +[](const std::string& path) { return write_output(path, "text"); }}) {
+        EXPECT_FALSE(write(tree.path("folder")));
+        EXPECT_EQ(tree.read("folder/kept"), "kept");
+        EXPECT_FALSE(tree.exists("folder.new"));
+        const auto done = write(tree.path("no/such/a"));
+        ASSERT_FALSE(done);
+        EXPECT_EQ(done.error().code, ENOENT);
+        EXPECT_THAT(done.error().text, HasSubstr(tree.path("no/such/a")));
+    }
+}
+
+// The files in TREE's folder "out".
+std::vector<std::string> names_in_out(const TempTree& tree) {
+    std::vector<std::string> out;
+    for (const auto& entry : std::filesystem::directory_iterator(tree.path("out")))
+        out.push_back(entry.path().filename());
+    return out;
+}
+
+TEST(WriteOutput, HasTheModeOfAnyNewFile) {
+    const TempTree tree{Dir("out", {})};
+    for (const mode_t mask : {022, 077, 002}) {
+        const std::string file = tree.path("out/" + std::to_string(mask));
+        const mode_t before = ::umask(mask);
+        const auto done = write_output(file, "text\n");
+        ::umask(before);
+        ASSERT_TRUE(done) << done.error().text;
+        EXPECT_EQ(stat_of(file).st_mode & 07777, 0666U & ~mask);
+    }
+    EXPECT_THAT(names_in_out(tree), SizeIs(3));
+}
+
+TEST(WriteOutput, KeepsTheOwnerOfTheFileThatItReplaces) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+    const TempTree tree{File("a", "theirs")};
+    const std::string path = tree.path("a");
+    ASSERT_EQ(::chown(path.c_str(), 65534, 65533), 0);
+    ASSERT_TRUE(write_output(path, "new"));
+    EXPECT_EQ(tree.read("a"), "new");
+    EXPECT_EQ(stat_of(path).st_uid, 65534U);
+    EXPECT_EQ(stat_of(path).st_gid, 65533U);
+}
+
+TEST(WriteOutput, KeepsTheModeOfTheFileThatItReplaces) {
+    const TempTree tree{Dir("out", {File("a", "old", 0600), File("b", "old", 0666)})};
+    for (const char* name : {"out/a", "out/b"}) {
+        const mode_t mode = stat_of(tree.path(name)).st_mode;
+        const ino_t inode = stat_of(tree.path(name)).st_ino;
+        ASSERT_TRUE(write_output(tree.path(name), std::string(1 << 20, 'x')));
+        EXPECT_EQ(stat_of(tree.path(name)).st_mode, mode);
+        EXPECT_NE(stat_of(tree.path(name)).st_ino, inode) << "a rename";
+        EXPECT_EQ(tree.read(name).size(), std::size_t{1} << 20);
+    }
+    EXPECT_THAT(names_in_out(tree), SizeIs(2));
+}
+
+TEST(WriteOutput, LeavesWhatIsNoFileAndWhatIsBesideIt) {
+    const TempTree tree{File("victim", "precious"),
+                        Dir("out", {Link("a", "../victim"), Link("b.new", "../victim"), Dir("c", {})})};
+    EXPECT_EQ(write_output(tree.path("out/a"), "text").error().code, EEXIST);
+    EXPECT_EQ(write_output(tree.path("out/c"), "text").error().code, EEXIST);
+    ASSERT_TRUE(write_output(tree.path("out/b"), "text"));
+    EXPECT_EQ(tree.read("victim"), "precious");
+    EXPECT_TRUE(S_ISLNK(stat_of(tree.path("out/b.new")).st_mode));
+}
+
+// RLIMIT_FSIZE makes the write fail.
+TEST(WriteOutput, LeavesTheOldFileAndNoOtherAfterAnError) {
+    const TempTree tree{Dir("out", {File("a", "old")})};
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    const rlimit small{4096, before.rlim_max};
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+    const auto done = write_output(tree.path("out/a"), std::string(1 << 20, 'x'));
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, EFBIG);
+    EXPECT_EQ(tree.read("out/a"), "old");
+    EXPECT_THAT(names_in_out(tree), SizeIs(1));
+}
+
+TEST(ReadFile, RefusesMoreThanItsLimit) {
+    const TempTree tree{File("a", std::string(100, 'x'))};
+    EXPECT_EQ(read_file(tree.path("a"), 100)->size(), 100U);
+    const auto over = read_file(tree.path("a"), 99);
+    ASSERT_FALSE(over);
+    EXPECT_EQ(over.error().code, EFBIG);
+    EXPECT_THAT(over.error().text, HasSubstr(tree.path("a")));
+}
+
+// ---- read folder
+
+TEST(ReadFirstLine, KeepsSpacesAndEndsAtTheNewline) {
+    const TempTree tree{File("two", " a name \nmore\n"), File("one", "Y"), File("none", "\nmore\n")};
+    EXPECT_EQ(read_first_line(tree.path("two")), " a name ");
+    EXPECT_EQ(read_first_line(tree.path("one")), "Y");
+    EXPECT_EQ(read_first_line(tree.path("none")), "");
+}
+
+// /proc/stat of a machine with many CPUs or interrupts is larger than kMaxFile.
+TEST(ReadFirstLine, ReadsNoFurther) {
+    const std::string rest(kMaxFile + 1, 'x');
+    const TempTree tree{File("short", "cpu 1 2\n" + rest),
+                        File("long", std::string(kMaxFile, 'y') + "\n" + rest),
+                        File("longer", std::string(kMaxFile + 1, 'y') + "\n")};
+    EXPECT_EQ(read_first_line(tree.path("short")), "cpu 1 2");
+    EXPECT_EQ(read_first_line(tree.path("long")), std::string(kMaxFile, 'y'));
+    EXPECT_EQ(read_first_line(tree.path("longer")), "");
+}
+
+TEST(ReadFirstLine, IsEmptyWhereNothingCanBeRead) {
+    const TempTree tree{Dir("folder", {}), File("large", std::string(kMaxFile + 1, 'x'))};
+    for (const char* name : {"missing", "folder", "large"})
+        EXPECT_EQ(read_first_line(tree.path(name)), "") << name;
+}
+
+TEST(NamesIn, AreSortedAndIncludeHiddenOnes) {
+    const TempTree tree{File("b"), File("a"), Dir("c", {File("inside")}), File(".hidden")};
+    const auto names = names_in(tree.path(""));
+    ASSERT_TRUE(names) << names.error().text;
+    EXPECT_THAT(*names, ElementsAre(".hidden", "a", "b", "c"));
+}
+
+TEST(NamesIn, NameTheFolderThatCannotBeRead) {
+    const TempTree tree{File("file")};
+    for (const auto& [name, code] : {std::pair{"missing", ENOENT}, {"file", ENOTDIR}}) {
+        const auto names = names_in(tree.path(name));
+        ASSERT_FALSE(names) << name;
+        EXPECT_EQ(names.error().code, code);
+        EXPECT_THAT(names.error().text, HasSubstr(tree.path(name)));
+        EXPECT_THAT(names_or_none(tree.path(name)), IsEmpty());
+    }
+}
+
+}  // namespace
+}  // namespace wq

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "owned/owned.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using test::TempTree;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const Owned kEntry = {
+    "kcryptd-254:0-1", 4711, {Knob::scope, "default", {"smt", "cache"}}, Attribute{Knob::strict, "0", {"1"}},
+    Holder::pin,       "smt"};
+// A module parameter has no strictness file.
+const Owned kDefaultEntry = {"@default", 1ULL << 40, {Knob::scope, "cache"}};
+const Owned kMask = {"kcryptd-254:0-1", 4711, {Knob::mask, "00,000000ff", {"f3"}}};
+
+class OwnedStoreTest : public testing::Test {
+  protected:
+    ino_t inode() {
+        struct stat st = {};
+        EXPECT_EQ(::stat(path_.c_str(), &st), 0);
+        return st.st_ino;
+    }
+    // The entries that a later process loads are those of store_.
+    void expect_saved() {
+        ASSERT_TRUE(store_.save());
+        OwnedStore later(path_);
+        ASSERT_TRUE(later.load());
+        for (const Knob file : {Knob::scope, Knob::mask})
+            EXPECT_EQ(later.entries(file), store_.entries(file));
+    }
+    TempTree tree_;
+    std::string path_ = tree_.path("owned.json");
+    OwnedStore store_{path_};
+};
+
+TEST_F(OwnedStoreTest, IsEmptyWhereThereIsNoFile) {
+    EXPECT_TRUE(store_.load());
+    EXPECT_THAT(store_.entries(), IsEmpty());
+    EXPECT_TRUE(store_.save());
+    EXPECT_FALSE(tree_.exists("owned.json")) << "nothing to keep, nothing written";
+}
+
+TEST_F(OwnedStoreTest, ComesBackAsItWas) {
+    for (const Owned& entry : {kEntry, kDefaultEntry, kMask}) store_.put(entry);
+    expect_saved();
+    EXPECT_EQ(*store_.find(kEntry.name), kEntry);
+    EXPECT_EQ(*store_.find(kMask.name, Knob::mask), kMask) << "a name has an entry of each kind";
+    EXPECT_EQ(store_.find("other"), nullptr);
+    for (const std::string name : {"a\"b", "a\\b", "a\nb", "caf\xc3\xa9"}) {
+        Owned entry = kEntry;
+        entry.name = name;
+        store_.put(entry);
+    }
+    expect_saved();
+}
+
+TEST_F(OwnedStoreTest, SavesAChangeOfAnything) {
+    const std::function<void(Owned&)> changes[] = {[](Owned& e) { e.inode++; },
+                                                   [](Owned& e) { e.main.baseline = "numa"; },
+                                                   [](Owned& e) { e.main.allow("system"); },
+                                                   [](Owned& e) { e.main.claim.clear(); },
+                                                   [](Owned& e) { e.strict.reset(); },
+                                                   [](Owned& e) { e.strict->baseline = "1"; },
+                                                   [](Owned& e) { e.strict->claim.clear(); },
+                                                   [](Owned& e) { e.hold(Holder::revert); },
+                                                   [](Owned& e) { e.hold(Holder::revert, "`a` must stay"); },
+                                                   [](Owned& e) { e.hold(Holder::pin, "cpu"); },
+                                                   [](Owned& e) { e.hold(Holder::slot); },
+                                                   [](Owned& e) { e.external = true; }};
+    for (const auto& change : changes) {
+        store_.put(kEntry);
+        EXPECT_TRUE(store_.save());
+        change(*store_.find(kEntry.name));
+        EXPECT_NE(*store_.find(kEntry.name), kEntry);
+        expect_saved();
+    }
+}
+
+TEST_F(OwnedStoreTest, HasTheKeysThatScriptsRead) {
+    store_.put(kEntry);
+    ASSERT_TRUE(store_.save());
+    EXPECT_EQ(nlohmann::json::parse(tree_.read("owned.json")).at("entries").at(0),
+              nlohmann::json::parse(R"({"target": "kcryptd-254:0-1", "file": "affinity_scope", "inode": 4711,
+        "baseline": "default", "claim": ["smt", "cache"], "holder": "pin", "note": "smt", "external": false,
+        "strict": {"file": "affinity_strict", "baseline": "0", "claim": ["1"]}})"));
+}
+
+TEST_F(OwnedStoreTest, IsWrittenOnlyWhereItDiffersFromTheFile) {
+    store_.put(kEntry);
+    ASSERT_TRUE(store_.save());
+    const ino_t first = inode();
+    ASSERT_TRUE(store_.save());
+    store_.put(kEntry);
+    store_.find(kEntry.name)->main.allow("smt");  // already in the list
+    ASSERT_TRUE(store_.save());
+    EXPECT_EQ(inode(), first);
+
+    OwnedStore later(path_);
+    ASSERT_TRUE(later.load());
+    ASSERT_TRUE(later.save());
+    EXPECT_EQ(inode(), first) << "nor by one that only loaded it";
+
+    later.find(kEntry.name)->main.allow("numa");
+    ASSERT_TRUE(later.save());
+    EXPECT_NE(inode(), first);
+    later.remove(kEntry.name);
+    ASSERT_TRUE(later.save());
+    ASSERT_TRUE(store_.load());
+    EXPECT_THAT(store_.entries(), IsEmpty());
+}
+
+// A number of 2^64 or more, or a negative one, could be converted into an inode.
+TEST_F(OwnedStoreTest, ThatIsNotOursIsAnErrorAndIsNeverReplaced) {
+    const auto entry = [](const std::string& changes) {
+        auto out = nlohmann::json::parse(R"({"target": "a", "file": "affinity_scope", "inode": 1,
+            "baseline": "default", "claim": [], "strict": null, "holder": "policy", "note": "", "external": false})");
+        out.update(nlohmann::json::parse(changes));
+        return nlohmann::json{{"version", 1}, {"entries", {out}}}.dump();
+    };
+    tree_.write("owned.json", entry("{}"));
+    ASSERT_TRUE(OwnedStore(path_).load());
+    std::vector<std::string> broken = {
+        "", "{", "[]", "null", "{\"version\":1}", "{\"entries\":[1]}", "{\"entries\":[{\"target\":\"a\"}]}"};
+    for (const char* changes :
+         {R"({"inode": "x"})", R"({"inode": 18446744073709551616})", R"({"inode": -1})", R"({"inode": 1.5})",
+          R"({"inode": 1e3})", R"({"file": "cpu"})", R"({"file": "affinity_strict", "baseline": "0"})",
+          R"({"file": "cpumask"})", R"({"file": "cpumask", "baseline": "f", "claim": ["x"]})",
+          R"({"holder": "later"})", R"({"holder": "udev"})", R"({"strict": 0})", R"({"more": 0})",
+          R"({"strict": {"file": "affinity_strict", "baseline": "2", "claim": []}})",
+          R"({"strict": {"file": "cpumask", "baseline": "1", "claim": []}})"})
+        broken.push_back(entry(changes));
+    for (const std::string& text : broken) {
+        tree_.write("owned.json", text);
+        OwnedStore store(path_);
+        const auto loaded = store.load();
+        ASSERT_FALSE(loaded) << text;
+        EXPECT_THAT(loaded.error().text, HasSubstr(path_));
+        EXPECT_THAT(store.all(), IsEmpty());
+        store.put(kEntry);
+        EXPECT_FALSE(store.save());
+        EXPECT_EQ(tree_.read("owned.json"), text) << "kept for people to look at";
+    }
+    tree_.write("owned.json", std::string((16 << 20) + 1, ' '));
+    EXPECT_EQ(store_.load().error().code, EFBIG);
+}
+
+TEST_F(OwnedStoreTest, RefusesANameThatWouldComeBackAsAnother) {
+    store_.put(kEntry);
+    ASSERT_TRUE(store_.save());
+    const std::string before = tree_.read("owned.json");
+    Owned latin1 = kEntry;
+    latin1.name = "caf\xe9";
+    store_.put(latin1);
+    EXPECT_FALSE(store_.save());
+    EXPECT_EQ(tree_.read("owned.json"), before);
+    store_.remove(latin1.name);
+    EXPECT_TRUE(store_.save());
+}
+
+TEST_F(OwnedStoreTest, IsTriedAgainAfterASaveThatFailed) {
+    tree_.write("run", "");
+    OwnedStore store(tree_.path("run/owned.json"));
+    store.put(kEntry);
+    EXPECT_FALSE(store.save());
+    EXPECT_FALSE(store.save()) << "a failed save is not taken for a done one";
+    tree_.remove("run");
+    EXPECT_TRUE(store.save());
+    ASSERT_TRUE(store.load());
+    EXPECT_THAT(store.entries(), SizeIs(1));
+}
+
+// ---- who wrote a value
+
+Owned announced() {
+    Owned out{"kcryptd", 1, {Knob::scope, "default", {"cpu"}}, Attribute{Knob::strict, "0"}};
+    out.announce({"smt", true});
+    return out;
+}
+
+TEST(Claim, OfWhatIsAnnouncedIsWide) {
+    const Owned entry = announced();
+    for (const std::string word : {"cpu", "smt"}) EXPECT_EQ(entry.main.whose(word), Whose::ours) << word;
+    EXPECT_EQ(entry.main.whose("default"), Whose::baseline);
+    EXPECT_EQ(entry.main.whose("numa"), Whose::foreign);
+    EXPECT_EQ(entry.strict->whose("1"), Whose::ours);
+    EXPECT_EQ(entry.strict->whose("0"), Whose::baseline);
+}
+
+TEST(Claim, OfWhatIsInPlaceIsThatAlone) {
+    Owned entry = announced();
+    EXPECT_TRUE(entry.settle({"smt", true}).is_ours());
+    EXPECT_THAT(entry.main.claim, ElementsAre("smt"));
+    for (const std::string word : {"cpu", "default", "numa"})
+        EXPECT_EQ(entry.main.whose(word), Whose::foreign) << word;
+    EXPECT_EQ(entry.strict->whose("0"), Whose::foreign);
+    entry.announce_baseline();
+    EXPECT_EQ(entry.main.whose("default"), Whose::baseline);
+    EXPECT_EQ(entry.strict->whose("0"), Whose::baseline);
+}
+
+TEST(Claim, OfTheBaselineOrOfWhatSomebodyElseWroteIsNone) {
+    Owned entry = announced();
+    EXPECT_FALSE(entry.settle({"default", false}).is_ours());
+    EXPECT_FALSE(entry.has_claim());
+    EXPECT_EQ(entry.main.whose("smt"), Whose::foreign);
+    entry = announced();
+    EXPECT_EQ(entry.settle({"numa", true}).word, Whose::foreign);
+    EXPECT_THAT(entry.main.claim, IsEmpty());
+    EXPECT_TRUE(entry.strict->may_be_ours());
+}
+
+TEST(Claim, StaysWideWhereTheStrictnessWasNotRead) {
+    Owned entry = announced();
+    entry.settle({"smt", {}});
+    EXPECT_EQ(entry.strict->whose("0"), Whose::baseline);
+    EXPECT_EQ(entry.strict->whose("1"), Whose::ours);
+}
+
+TEST(Claim, OfMasksComparesSetsOfCpus) {
+    Attribute mask{Knob::mask, "00,000000ff"};
+    EXPECT_EQ(mask.whose("ff"), Whose::baseline);
+    mask.announce("0f");
+    EXPECT_THAT(mask.claim, ElementsAre("00,000000ff", "0f"));
+    EXPECT_EQ(mask.whose("f"), Whose::ours);
+    EXPECT_EQ(mask.settle("000f"), Whose::ours);
+    EXPECT_EQ(mask.whose("ff"), Whose::foreign) << "somebody put it back";
+    EXPECT_EQ(plain(Knob::mask, mask.baseline), "0-7");
+}
+
+TEST(Claim, HasTheWordThatTheKernelMayMakeOfIt) {
+    Attribute scope{Knob::scope, "default"};
+    scope.announce("cache_shard");
+    EXPECT_THAT(scope.claim, ElementsAre("default", "cache_shard", "cache"));
+}
+
+}  // namespace
+}  // namespace wq

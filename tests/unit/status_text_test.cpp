@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// How the status document shows comparisons and the host, and how the commands print them from it.
+#include "ctl/render/status_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "base/file.h"
+#include "ctl/render/terminal.h"
+#include "fake_experiment.h"
+#include "service/status.h"
+
+namespace wq {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class ProgressTest : public test::ExperimentRig {
+  protected:
+    [[nodiscard]] json status() const { return status_json(*engine_, experiment_.get(), "running"); }
+    [[nodiscard]] json experiments() const { return status().at("daemon").at("experiments"); }
+    [[nodiscard]] json target_of(const std::string& name) const {
+        const json document = status();
+        for (const json& target : document.at("targets"))
+            if (target.at("name") == name) return target;
+        return json::object();
+    }
+    [[nodiscard]] json trial_of(const std::string& name) const { return target_of(name).at("comparison"); }
+    [[nodiscard]] std::string summary() const { return ctl::comparisons_text(status(), wall_); }
+};
+
+TEST_F(ProgressTest, FromNoPairToASlotOrAPause) {
+    EXPECT_TRUE(trial_of("@default").is_null());
+    EXPECT_TRUE(target_of("@default").at("outcome").is_null());
+    const json trial = trial_of("kcryptd");
+    for (const auto& [key, value] : std::map<std::string, json>{{"reference", "cache"},
+                                                                {"candidate", "smt"},
+                                                                {"course", "dense"},
+                                                                {"pairs", 0},
+                                                                {"max_pairs", 64},
+                                                                {"budget_seconds", 60},
+                                                                {"effect_percent", nullptr},
+                                                                {"phase", "waiting"}})
+        EXPECT_EQ(trial.at(key), value) << key;
+    EXPECT_THAT(summary(), StartsWith("0 of 3 targets: nothing compared yet; "));
+    ASSERT_TRUE(run_to_slot());
+    EXPECT_EQ(trial_of("kcryptd").at("phase"), "measuring");
+    EXPECT_EQ(trial_of("kcryptd").at("reason"), "");
+    EXPECT_EQ(experiments().at("measuring"), 2);
+    EXPECT_THAT(summary(), EndsWith("; measuring 2 now"));
+    run_slot();
+    experiment_->pause(true);
+    EXPECT_THAT(summary(), EndsWith("; no pair now: paused by `wq-tunectl pause`"));
+    EXPECT_EQ(trial_of("kcryptd").at("reason"), "paused by `wq-tunectl pause`");
+}
+
+TEST_F(ProgressTest, EvidenceGrowsAndTheVerdictIsCounted) {
+    costs("smt", 0.8);
+    for (int i = 0; i < 5; i++) run_slot();
+    const json trial = trial_of("kcryptd");
+    EXPECT_EQ(trial.at("pairs"), 5);
+    EXPECT_EQ(trial.at("counter"), "latency");
+    EXPECT_NEAR(trial.at("effect_percent").get<double>(), -20, 3);
+    EXPECT_GT(trial.at("e_improved").get<double>(), 2);
+    EXPECT_EQ(target_of("kcryptd").at("outcome"), "undecided");
+    EXPECT_THAT(ctl::progress_text(trial, wall_),
+                AllOf(HasSubstr(" to 1 that smt is better than cache, latency "),
+                      HasSubstr("% better in 5 of 64 pairs; ")));
+    ASSERT_TRUE(run_until([&] { return target_of("kcryptd").at("outcome") == "improved"; }));
+    EXPECT_EQ(target_of("kcryptd").at("verdict").at("verdict"), "improved");
+    EXPECT_EQ(experiments().at("reason"), nullptr);
+    EXPECT_GT(experiments().at("pairs"), 5);
+}
+
+TEST_F(ProgressTest, WhatRegressedRestsAndIsCountedAsSuch) {
+    use_traffic({"kcryptd"});
+    costs("smt", 1.3);
+    ASSERT_TRUE(run_until([&] { return target_of("kcryptd").at("outcome") == "regressed"; }));
+    EXPECT_THAT(summary(), HasSubstr(" regressed; "));
+}
+
+TEST(ProgressText, SaysTheOddsAndWhenTheNextPairComes) {
+    const json base{{"candidate", "smt"},
+                    {"reference", "cache"},
+                    {"counter", "latency"},
+                    {"pairs", 1},
+                    {"interval_percent", {-5, -1.2}}};
+    const auto effect = [](json changes) {
+        changes["effect_percent"] = -3.14;
+        changes["e_improved"] = 30;
+        return changes;
+    };
+    for (const auto& [changes, text] : std::vector<std::pair<json, std::string>>{
+             {{{"e_improved", 12.3}}, "12 to 1 that smt is better than cache"},
+             {{{"e_improved", 0.1}, {"e_regressed", 2}}, "2 to 1 that smt is worse than cache"},
+             {{{"e_improved", 1.9}}, "smt against cache: no evidence yet"},
+             {{{"e_improved", 1e300}}, "more than 10000 to 1 that smt is better than cache"},
+             {effect({{"course", "watched"}, {"pairs", 70}, {"next_pair", 1240}, {"reason", "not due"}}),
+              "watched: 30 to 1 that smt is better than cache, latency 3.1% better (1.2 to 5) in 70 pairs; "
+              "next pair in 4 min"},
+             {effect({{"course", "dense"}, {"next_pair", 10}, {"max_pairs", 64}}),
+              "30 to 1 that smt is better than cache, latency 3.1% better (1.2 to 5) in 1 of 64 pairs; next "
+              "pair now"},
+             {effect({{"course", "dense"}, {"max_pairs", 64}, {"reason", "not busy"}}),
+              "30 to 1 that smt is better than cache, latency 3.1% better (1.2 to 5) in 1 of 64 pairs; "
+              "waits: not busy"},
+             {effect({{"course", "resting"}, {"next_pair", 1000 + 29 * 86400}, {"reason", "it regressed"}}),
+              "30 to 1 that smt is better than cache, latency 3.1% better (1.2 to 5) in 1 pair; rests (it "
+              "regressed), next pair in 29 days"}}) {
+        json trial = base;
+        trial.update(changes);
+        EXPECT_EQ(ctl::progress_text(trial, 1000), text);
+    }
+}
+
+TEST(ProgressText, TheSummaryCountsOutcomesAndSaysWhatIsWaitedFor) {
+    json document = {
+        {"daemon", {{"experiments", {{"measuring", 0}, {"reason", nullptr}, {"next_pair", 1240}}}}},
+        {"targets", json::array()}};
+    const auto text = [&] { return ctl::comparisons_text(document, 1000); };
+    for (const char* outcome : {"improved", "regressed", "improved", "undecided", "improved"})
+        document["targets"].push_back({{"outcome", outcome}});
+    for (int i = 0; i < 9; i++) document["targets"].push_back({{"outcome", nullptr}});
+    EXPECT_EQ(text(), "5 of 14 targets: 3 improved, 1 undecided, 1 regressed; next pair in 4 min");
+    json& experiments = document["daemon"]["experiments"];
+    experiments["next_pair"] = nullptr;
+    EXPECT_THAT(text(), EndsWith("; nothing to compare"));
+    const char* const budget = "its judge.budget for today is used up";
+    for (const auto& [first, second, says] :
+         {std::tuple{"not busy", "not busy", "waiting for traffic"},
+          {budget, budget, "no pair now: its judge.budget for today is used up"},
+          {budget, "external", "no pair now, for several reasons"},
+          {budget, "it is another target's turn", "waiting for traffic"}}) {
+        document["targets"][0]["comparison"]["reason"] = first;
+        document["targets"][1]["comparison"]["reason"] = second;
+        EXPECT_THAT(text(), EndsWith(std::string("; ") + says));
+    }
+    document["daemon"]["state"] = "observing";
+    experiments["reason"] = "wq_tuned=off";
+    EXPECT_THAT(text(), EndsWith("; no pair now")) << "status says why";
+    document["targets"] = json::array();
+    EXPECT_EQ(text(), "") << "status says why";
+    experiments = nullptr;
+    EXPECT_EQ(text(), "") << "without a daemon";
+}
+
+// Returns the output of a progress line on a narrow terminal with this TERM.
+std::string shown_on(const char* term) {
+    int ends[2];
+    const winsize size{24, 40, 0, 0};
+    if (::openpty(&ends[0], &ends[1], nullptr, nullptr, &size) != 0) return "no terminal";
+    const Fd master(ends[0]);
+    const Fd before(::dup(STDERR_FILENO));
+    ::dup2(ends[1], STDERR_FILENO);
+    ::setenv("TERM", term, 1);
+    {
+        ctl::ProgressLine line;
+        line.show("one");
+        line.show("one");
+        line.show(std::string(60, 'x'));
+        line.end();
+    }
+    ::dup2(before.get(), STDERR_FILENO);
+    ::close(ends[1]);
+    // The output may come in parts. At its end, read(2) fails with EIO.
+    std::string shown;
+    std::array<char, 4096> part{};
+    for (ssize_t n = 0; (n = ::read(master.get(), part.data(), part.size())) > 0;)
+        shown.append(part.data(), static_cast<std::size_t>(n));
+    return shown;
+}
+
+TEST(ProgressLine, IsOneLineHoweverNarrowOrOnADumbTerminalALineForEachChange) {
+    const std::string long_text(60, 'x');
+    EXPECT_EQ(shown_on("xterm"), "\r\033[K\033[?7lone\033[?7h\r\033[K\033[?7l" + long_text + "\033[?7h\r\n");
+    EXPECT_EQ(shown_on("dumb"), "one\r\n" + long_text + "\r\n");
+}
+
+json isolated(std::size_t kinds_of_work) {
+    json work = json::array();
+    for (std::size_t i = 0; i < kinds_of_work; i++)
+        work.push_back(
+            {{"items", 1000 - i}, {"workqueue", "events"}, {"kind", "per-CPU"}, {"function", "f"}});
+    return {{"isolcpus", "2-3"},   {"nohz_full", ""}, {"partitions", json::array()},
+            {"work_seconds", 7.4}, {"work", work},    {"partitions_complete", true}};
+}
+
+TEST(HostText, ShowsIsolatedCpusAndTheFirstTwentyKindsOfWork) {
+    const auto text_of = [](const json& isolation) {
+        return ctl::host_text({{"isolation", isolation}}, true);
+    };
+    json isolation = isolated(23);
+    isolation["work_lost"] = 12;
+    EXPECT_THAT(
+        text_of(isolation),
+        AllOf(HasSubstr("\n981 "), Not(HasSubstr("\n980 ")), HasSubstr("\nand 3 more; --json has them\n"),
+              HasSubstr("\nand 12 items of others, for which there was no room\n"),
+              Not(HasSubstr("more cgroups"))));
+    isolation = isolated(20);
+    isolation["work_lost"] = 1;
+    isolation["partitions"] = {{{"type", "isolated"}, {"cpus", "4-5"}, {"cgroup", nullptr}}};
+    isolation["partitions_complete"] = false;
+    EXPECT_THAT(text_of(isolation), AllOf(HasSubstr("\nand 1 item of others, for which"),
+                                          HasSubstr("isolated partition  4-5   (not found)\n"),
+                                          HasSubstr("There are more cgroups than were looked at.\n"),
+                                          Not(HasSubstr("; --json has them"))));
+}
+
+TEST(HostText, NamesFeaturesAndPodsThatDifferFromTheTopology) {
+    json kernel{{"release", "7.2.13"},
+                {"features", {{"cache_shard", true}, {"pwlocks", false}}},
+                {"pods", {{"differ", json::object()}}}};
+    const auto text = [&] { return ctl::host_text({{"kernel", kernel}}, true); };
+    EXPECT_THAT(text(), HasSubstr("Kernel 7.2.13: cache_shard yes, exact_parsing unknown, deferred_wakeups "
+                                  "unknown, pwlocks no\n"));
+    EXPECT_THAT(text(), Not(HasSubstr("kernel's pods")));
+    kernel["pods"]["differ"] = {{"cache", json::array()}, {"smt", json::array()}};
+    EXPECT_THAT(text(), HasSubstr("The kernel's pods of cache, smt differ from"));
+}
+
+}  // namespace
+}  // namespace wq

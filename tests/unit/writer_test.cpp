@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "owned/writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <functional>
+
+#include "fake_workqueue_files.h"
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using End = Outcome::Kind;
+using test::FakeWorkqueueFiles;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// An entry of the target "a", with the baseline `default`, not strict, and the announced words CLAIM.
+Owned entry(std::vector<std::string> claim = {"smt"}, bool strict = false) {
+    Owned out{"a", 1, {Knob::scope, "default", std::move(claim)}, Attribute{Knob::strict, "0"}};
+    out.main.allow("default");
+    if (strict) out.strict->announce("1");
+    return out;
+}
+
+FakeWorkqueueFiles holding(const std::string& word, bool strict = false) {
+    FakeWorkqueueFiles files;
+    files.files["a"] = {1, word, strict};
+    return files;
+}
+
+// Calls ACT as the daemon does: ENTRY is saved to disk first.
+Outcome with_entry(FakeWorkqueueFiles& files, const Owned& entry,
+                   const std::function<Outcome(OwnedWriter&)>& act) {
+    const test::TempTree tree;
+    OwnedStore store(tree.path("owned.json"));
+    store.put(entry);
+    EXPECT_TRUE(store.save());
+    OwnedWriter writer(files, store);
+    return act(writer);
+}
+
+Outcome apply(FakeWorkqueueFiles& files, const Owned& entry, const std::string& word,
+              std::optional<bool> strict) {
+    return with_entry(files, entry, [&](OwnedWriter& writer) {
+        return writer.apply(entry.name, {word, strict});
+    });
+}
+
+Outcome restore(FakeWorkqueueFiles& files, const Owned& entry) {
+    return with_entry(files, entry, [&](OwnedWriter& writer) { return writer.put_back(entry.name); });
+}
+
+TEST(Apply, WritesOnceBetweenTwoReads) {
+    auto files = holding("default");
+    const Outcome out = apply(files, entry(), "smt", {});
+    EXPECT_EQ(out.kind, End::done);
+    EXPECT_TRUE(out.wrote);
+    EXPECT_THAT(files.asked, ElementsAre("read a", "write a smt", "read a"));
+}
+
+TEST(Apply, OfTheWordInPlaceIsOneRead) {
+    auto files = holding("smt");
+    const Outcome out = apply(files, entry(), "smt", {});
+    EXPECT_EQ(out.kind, End::done);
+    EXPECT_FALSE(out.wrote);
+    EXPECT_THAT(files.asked, ElementsAre("read a"));
+}
+
+TEST(Apply, OverwritesItsOwnEarlierWord) {
+    auto files = holding("smt");
+    EXPECT_EQ(apply(files, entry({"smt", "numa"}), "numa", {}).kind, End::done);
+    EXPECT_EQ(files.files["a"].word, "numa");
+}
+
+TEST(Apply, AForeignStrictnessIsFoundBeforeTheWordIsWritten) {
+    auto files = holding("default", true);
+    const Outcome out = apply(files, entry(), "smt", false);
+    EXPECT_EQ(out.kind, End::foreign);
+    EXPECT_EQ(out.file, Knob::strict);
+    EXPECT_EQ(out.text, "strict");
+    EXPECT_THAT(files.writes(), IsEmpty());
+}
+
+TEST(Apply, AStrictnessThatBecomesForeignMeanwhileIsLeft) {
+    auto files = holding("default");
+    files.before_write = [&] { files.files["a"].strict = true; };
+    const Outcome out = apply(files, entry(), "smt", false);
+    EXPECT_EQ(out.kind, End::foreign);
+    EXPECT_EQ(out.file, Knob::strict);
+    EXPECT_TRUE(out.wrote) << "the word was";
+    EXPECT_EQ(files.files["a"].word, "smt");
+    EXPECT_TRUE(files.files["a"].strict);
+}
+
+TEST(Apply, LeavesAWordThatIsNeitherBaselineNorOurs) {
+    auto files = holding("numa");
+    const Outcome out = apply(files, entry(), "smt", true);
+    EXPECT_EQ(out.kind, End::foreign);
+    EXPECT_EQ(out.text, "numa");
+    EXPECT_THAT(files.writes(), IsEmpty()) << "nor is its strictness written";
+}
+
+TEST(Apply, PutsTheBaselineBackWhereTheKernelMadeAnotherWordOfIt) {
+    auto files = holding("default");
+    files.prefixes = true;
+    const Outcome out = apply(files, entry({"cache_shard", "cache"}), "cache_shard", {});
+    EXPECT_EQ(out.kind, End::unsupported);
+    EXPECT_EQ(out.text, "cache");
+    EXPECT_EQ(files.files["a"].word, "default");
+    EXPECT_THAT(files.asked, ElementsAre("read a", "write a cache_shard", "read a", "read a",
+                                         "write a default", "read a"));
+}
+
+// The kernel never turns our word into this one, so an external writer wrote it.
+TEST(Apply, LeavesAWordThatSomebodyElseWritesBehindOurs) {
+    auto files = holding("default");
+    files.after_write = [&] { files.files["a"].word = "numa"; };
+    const Outcome out = apply(files, entry(), "smt", {});
+    EXPECT_EQ(out.kind, End::foreign);
+    EXPECT_EQ(out.text, "numa");
+    EXPECT_EQ(files.files["a"].word, "numa");
+}
+
+TEST(Apply, LeavesAnEarlierWordAndTheBaselineWhereTheEntryIsSettled) {
+    for (const std::string word : {"default", "cpu"}) {
+        Owned e = entry({"cpu"});
+        e.announce({"smt", {}});
+        e.settle({"smt", {}});
+        auto files = holding(word);
+        EXPECT_EQ(apply(files, e, "numa", {}).kind, End::foreign) << word;
+        EXPECT_THAT(files.writes(), IsEmpty());
+    }
+}
+
+TEST(Apply, SaysWhatKeptAMisreadWordFromBeingPutBack) {
+    auto files = holding("default");
+    files.prefixes = true;
+    files.write_errors = {0, ENOMEM};
+    const Outcome out = apply(files, entry({"cache_shard", "cache"}), "cache_shard", {});
+    EXPECT_EQ(out.kind, End::transient);
+    EXPECT_EQ(out.code, ENOMEM);
+    EXPECT_EQ(files.files["a"].word, "cache");
+}
+
+TEST(Apply, OfAnotherWorkqueueOfTheSameNameIsGoneWithoutAWrite) {
+    auto files = holding("default");
+    files.files["a"].inode = 2;
+    EXPECT_EQ(apply(files, entry(), "smt", {}).kind, End::gone);
+    EXPECT_THAT(files.writes(), IsEmpty());
+    EXPECT_EQ(files.files["a"].word, "default");
+}
+
+TEST(Apply, FindsAWorkqueueThatIsReplacedBeforeTheWrite) {
+    auto files = holding("default");
+    files.before_write = [&] { files.files["a"] = {2, "default", false}; };
+    EXPECT_EQ(apply(files, entry(), "smt", {}).kind, End::gone);
+    EXPECT_EQ(files.files["a"].word, "default");
+}
+
+TEST(Apply, SortsErrors) {
+    for (const int code : {ENOENT, ENODEV}) EXPECT_EQ(kind_of_error(code), End::gone) << code;
+    for (const int code : {ENOMEM, EBUSY, EAGAIN, EINTR, EMFILE, ENFILE})
+        EXPECT_EQ(kind_of_error(code), End::transient) << code;
+    for (const int code : {EINVAL, EPERM, EROFS, EACCES, EIO, 0})
+        EXPECT_EQ(kind_of_error(code), End::permanent) << code;
+}
+
+TEST(Apply, SaysHowEachCallFailed) {
+    const std::vector<std::pair<int, End>> cases = {
+        {EINVAL, End::permanent}, {EROFS, End::permanent}, {EBUSY, End::transient}, {ENODEV, End::gone}};
+    for (const auto& [code, kind] : cases) {
+        auto unreadable = holding("default");
+        unreadable.read_errors = {code};
+        auto refuses = holding("default");
+        refuses.write_errors = {code};
+        auto silent = holding("default");
+        silent.read_errors = {0, code};
+        for (FakeWorkqueueFiles* files : {&unreadable, &refuses, &silent}) {
+            const Outcome out = apply(*files, entry(), "smt", {});
+            EXPECT_EQ(out.kind, kind) << code;
+            EXPECT_EQ(out.code, code);
+            EXPECT_THAT(out.text, HasSubstr(std::strerror(code)));
+            EXPECT_EQ(out.wrote, files == &silent);
+        }
+    }
+}
+
+TEST(Apply, SetsStrictnessAfterTheScope) {
+    auto files = holding("default");
+    const Owned e = entry({"smt"}, true);
+    const Outcome out = apply(files, e, "smt", true);
+    EXPECT_EQ(out.kind, End::done);
+    EXPECT_TRUE(files.files["a"].strict);
+    EXPECT_THAT(files.asked, ElementsAre("read strict a", "read a", "write a smt", "read a", "read strict a",
+                                         "write strict a 1"));
+}
+
+TEST(Apply, SetsStrictnessAlone) {
+    auto files = holding("smt");
+    const Owned e = entry({"smt"}, true);
+    EXPECT_TRUE(apply(files, e, "smt", true).wrote);
+    EXPECT_THAT(files.asked, ElementsAre("read strict a", "read a", "read strict a", "write strict a 1"));
+}
+
+TEST(Apply, SaysThatStrictnessFailed) {
+    auto files = holding("default");
+    files.write_strict_errors = {EPERM};
+    const Owned e = entry({"smt"}, true);
+    const Outcome out = apply(files, e, "smt", true);
+    EXPECT_EQ(out.kind, End::permanent);
+    EXPECT_TRUE(out.wrote) << "the scope was";
+}
+
+TEST(Restore, WritesTheBaselineWhereOurWordIs) {
+    auto files = holding("smt", true);
+    const Owned e = entry({"smt"}, true);
+    EXPECT_TRUE(restore(files, e).wrote);
+    EXPECT_EQ(files.files["a"].word, "default");
+    EXPECT_FALSE(files.files["a"].strict);
+}
+
+TEST(Restore, LeavesStrictnessAloneWhereItWasNeverOurs) {
+    auto files = holding("smt", true);
+    EXPECT_EQ(restore(files, entry()).kind, End::done);
+    EXPECT_TRUE(files.files["a"].strict);
+    EXPECT_THAT(files.asked, Not(testing::Contains(HasSubstr("strict"))));
+}
+
+TEST(Restore, LeavesAForeignWordAndPutsOurStrictnessBack) {
+    auto files = holding("numa", true);
+    const Owned e = entry({"smt"}, true);
+    const Outcome out = restore(files, e);
+    EXPECT_EQ(out.kind, End::foreign);
+    EXPECT_EQ(out.text, "numa");
+    EXPECT_EQ(files.files["a"].word, "numa");
+    EXPECT_FALSE(files.files["a"].strict);
+}
+
+TEST(Restore, OfABaselineInPlaceWritesNothing) {
+    auto files = holding("default");
+    const Owned e = entry({"smt"}, true);
+    const Outcome out = restore(files, e);
+    EXPECT_EQ(out.kind, End::done);
+    EXPECT_FALSE(out.wrote);
+    EXPECT_THAT(files.writes(), IsEmpty());
+}
+
+TEST(Restore, TriesStrictnessWhereTheScopeFails) {
+    auto files = holding("smt", true);
+    files.write_errors = {EINVAL};
+    const Owned e = entry({"smt"}, true);
+    EXPECT_EQ(restore(files, e).kind, End::permanent);
+    EXPECT_FALSE(files.files["a"].strict);
+}
+
+// The writer writes only what the entry on disk announces to the next process.
+class WriterTest : public testing::Test {
+  protected:
+    WriterTest() { files_.files["a"] = {1, "default", false}; }
+    void put(Owned entry) {
+        store_.put(std::move(entry));
+        ASSERT_TRUE(store_.save());
+    }
+    void expect_refused(const Outcome& outcome) {
+        EXPECT_EQ(outcome.kind, End::permanent);
+        EXPECT_EQ(outcome.code, EPERM);
+        EXPECT_THAT(outcome.text, HasSubstr("its baseline is not on disk"));
+        EXPECT_THAT(files_.writes(), IsEmpty());
+    }
+
+    test::TempTree tree_;
+    FakeWorkqueueFiles files_;
+    OwnedStore store_{tree_.path("owned.json")};
+    OwnedWriter writer_{files_, store_};
+};
+
+TEST_F(WriterTest, WritesNothingWithoutAnEntry) {
+    expect_refused(writer_.apply("a", {"smt", {}}));
+    expect_refused(writer_.rewrite("a", {"default", {}}));
+    expect_refused(writer_.put_back("a"));
+}
+
+TEST_F(WriterTest, WritesNothingOfAnEntryThatIsNotSaved) {
+    store_.put(entry());
+    expect_refused(writer_.apply("a", {"smt", {}}));
+    expect_refused(writer_.rewrite("a", {"default", {}}));
+    ASSERT_TRUE(store_.save());
+    EXPECT_EQ(writer_.apply("a", {"smt", {}}).kind, End::done);
+}
+
+TEST_F(WriterTest, WritesNothingThatIsNotAnnounced) {
+    put(entry({"smt"}));
+    expect_refused(writer_.apply("a", {"numa", {}}));
+    expect_refused(writer_.rewrite("a", {"smt", {}}, "numa"));
+}
+
+TEST_F(WriterTest, WritesNothingThatIsAnnouncedAndNotSaved) {
+    put(entry({"smt"}));
+    store_.find("a")->announce({"numa", {}});
+    expect_refused(writer_.apply("a", {"numa", {}}));
+    ASSERT_TRUE(store_.save());
+    EXPECT_EQ(writer_.apply("a", {"numa", {}}).kind, End::done);
+}
+
+TEST_F(WriterTest, WritesNoStrictnessThatIsNotAnnouncedAndSaved) {
+    files_.files["a"].word = "smt";
+    put(entry({"smt"}));
+    expect_refused(writer_.apply("a", {"smt", true}));
+    store_.find("a")->announce({"smt", true});
+    expect_refused(writer_.apply("a", {"smt", true}));
+    ASSERT_TRUE(store_.save());
+    EXPECT_EQ(writer_.apply("a", {"smt", true}).kind, End::done);
+    EXPECT_TRUE(files_.files["a"].strict);
+}
+
+TEST_F(WriterTest, WritesNothingWhereTheSaveFailed) {
+    put(entry({"smt"}));
+    store_.find("a")->announce({"numa", {}});
+    tree_.remove("owned.json");
+    ASSERT_EQ(::mkdir(tree_.path("owned.json").c_str(), 0755), 0);
+    ASSERT_FALSE(store_.save());
+    expect_refused(writer_.apply("a", {"numa", {}}));
+}
+
+TEST_F(WriterTest, PutsABaselineBackThatCannotBeSaved) {
+    files_.files["a"].word = "smt";
+    const Owned e = entry({"smt"}, true);
+    files_.files["a"].strict = true;
+    store_.put(e);
+    EXPECT_EQ(writer_.put_back("a").kind, End::done);
+    EXPECT_EQ(files_.files["a"].word, "default");
+    EXPECT_FALSE(files_.files["a"].strict);
+}
+
+// The strictness was not announced, because it was in place already.
+TEST_F(WriterTest, LeavesAStrictnessThatWasAsWantedWhenItWasSeen) {
+    put(entry({"smt"}));
+    const Outcome out = writer_.apply("a", {"smt", true}, {"default", true});
+    EXPECT_EQ(out.kind, End::foreign);
+    EXPECT_EQ(out.file, Knob::strict);
+    EXPECT_THAT(files_.writes(), IsEmpty());
+}
+
+TEST_F(WriterTest, LeavesWhatChangedSinceItWasSeen) {
+    put(entry({"smt", "numa"}));
+    files_.files["a"].word = "numa";
+    EXPECT_EQ(writer_.apply("a", {"smt", {}}, {"default", false}).kind, End::foreign);
+    EXPECT_EQ(writer_.put_back("a", {"smt", false}).kind, End::foreign);
+    EXPECT_THAT(files_.writes(), IsEmpty());
+    EXPECT_EQ(writer_.apply("a", {"smt", {}}, {"numa", false}).kind, End::done);
+}
+
+// No moment has a strict scope that nobody asked for.
+TEST(Apply, TakesStrictnessAwayBeforeTheScopeChanges) {
+    auto files = holding("smt", true);
+    const Owned e = entry({"smt", "numa"}, true);
+    EXPECT_EQ(apply(files, e, "numa", false).kind, End::done);
+    EXPECT_THAT(files.writes(), ElementsAre("strict a 0", "a numa"));
+    files = holding("smt", true);
+    EXPECT_EQ(restore(files, e).kind, End::done);
+    EXPECT_THAT(files.writes(), ElementsAre("strict a 0", "a default"));
+}
+
+TEST(Restore, SetsAStrictnessOfTheKernelAfterTheScope) {
+    auto files = holding("smt", false);
+    Owned e = entry();
+    e.strict = Attribute{Knob::strict, "1", {"0"}};
+    EXPECT_EQ(restore(files, e).kind, End::done);
+    EXPECT_THAT(files.writes(), ElementsAre("a default", "strict a 1"));
+}
+
+// ---- masks
+
+class MaskWriterTest : public testing::Test {
+  protected:
+    void SetUp() override { files_.masks["a"] = {7, "000000ff"}; }
+    // Saves the entry like a newly started daemon before its write.
+    void announce(const std::string& mask) {
+        store_ = OwnedStore(tree_.path("owned.json"));
+        store_.put({"a", 7, {Knob::mask, files_.masks["a"].text}}).announce({mask, {}});
+        ASSERT_TRUE(store_.save());
+    }
+    Outcome apply(const std::string& mask) { return writer_.apply("a", {mask, {}}, {}, Knob::mask); }
+
+    test::TempTree tree_;
+    FakeWorkqueueFiles files_;
+    OwnedStore store_{tree_.path("owned.json")};
+    OwnedWriter writer_{files_, store_};
+};
+
+TEST_F(MaskWriterTest, WritesWhatIsAnnouncedOnDiskAndPutsItBackBitForBit) {
+    EXPECT_EQ(apply("30").code, EPERM) << "no entry";
+    announce("30");
+    EXPECT_EQ(apply("2").code, EPERM) << "another mask";
+    EXPECT_TRUE(apply("30").wrote);
+    EXPECT_FALSE(apply("0030").wrote) << "it is in place";
+    EXPECT_TRUE(writer_.put_back("a", {}, Knob::mask).wrote);
+    EXPECT_THAT(files_.writes(), ElementsAre("a 30", "a 000000ff"));
+}
+
+TEST_F(MaskWriterTest, LeavesAnExternalWritersMaskAndAnotherWorkqueue) {
+    announce("30");
+    files_.masks["a"].text = "1";
+    EXPECT_EQ(apply("30").kind, End::foreign);
+    EXPECT_EQ(apply("30").found(), "CPUs 0");
+    files_.masks["a"].inode = 8;
+    EXPECT_EQ(apply("30").kind, End::gone);
+    EXPECT_THAT(files_.writes(), IsEmpty());
+}
+
+TEST_F(MaskWriterTest, PutsTheBaselineBackWhereTheKernelMadeAnotherMask) {
+    files_.possible = files_.masks["a"].text = "1f";
+    announce("30");
+    const Outcome out = apply("30");
+    EXPECT_EQ(out.kind, End::unsupported);
+    EXPECT_EQ(out.text, "4");
+    EXPECT_EQ(files_.masks["a"].text, "1f");
+}
+
+}  // namespace
+}  // namespace wq
