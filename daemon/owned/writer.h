@@ -66,8 +66,8 @@ Outcome timed(std::uint64_t& took, const Writes& writes) {
     return out;
 }
 
-// The only code that decides to write to the kernel's files: for the engine, orders, experiments, masks,
-// `wq-tunectl ab` and `bench`, and the restorer.
+// The only code that decides to write to the kernel's files: for the engine, orders, experiments, masks
+// and the restorer.
 //
 // It writes a value only if the attribute announces it, and the store has been saved since. Otherwise the
 // outcome is `permanent`, and no file was written. Only the baseline needs no announcement: it was on disk

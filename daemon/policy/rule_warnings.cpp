@@ -211,7 +211,7 @@ std::vector<std::pair<Origin, std::string>> warnings_about(const std::vector<Wor
                     fmt::format("{} never applies: {} at {} comes first and matches the same names",
                                 in_quotes(match.glob), in_quotes(first->glob), first->origin.text()));
             } else if (rule.expires.empty()) {
-                same.emplace(std::pair(match.origin.file, match.glob), &match.origin);
+                same.try_emplace({match.origin.file, match.glob}, &match.origin);
                 if (match.glob.find_first_of("*?[\\") != std::string::npos) wide.push_back(match);
             }
         }
