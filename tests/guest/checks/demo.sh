@@ -8,7 +8,7 @@ step() { printf '\n[guest] %s\n' "$*"; }
 drop_in_policy() { mkdir -p /etc/wq-tuned/wq-tuned.toml.d && tee "/etc/wq-tuned/wq-tuned.toml.d/$1"; }
 count() { grep -cF "\"target\":\"$wq\"" $verdicts 2>/dev/null || true; }
 judged() { [ "$(count)" -ge "$1" ] 2>/dev/null; }
-follow() { journalctl -fu wq-tuned -o cat --since now | sed 's/^/  | /' & follower=$!; }
+follow() { journalctl -fu wq-tuned -o cat --since now | sed -u 's/^/  | /' & follower=$!; }
 no_follower() { pkill -x journalctl || true; wait "$follower" 2>/dev/null || true; }
 word() { # the last row of `history`, and the e-value
   printf '%s; e-value %.3g\n' "$(wq-tunectl history "$wq" | grep -F -- '->' | tail -n 1 | tr -s ' ' | cut -d ' ' -f 3-)" \
@@ -38,6 +38,7 @@ step "wq-tunectl status, meanwhile"
 wq-tunectl status
 wait_until 150 judged 1 || note "no verdict in time: $(target "$wq" reason)"
 first=$(judged 1 && word || echo "$wq: no verdict in time")
+sleep 1 # what follows from it is written
 step "the verdict, and what is in force"
 note "$first"
 note "$wq: $(scope_of "$wq")"
