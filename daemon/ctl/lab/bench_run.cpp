@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <optional>
-#include <utility>
 
 #include "ctl/lab/bench.h"
 #include "machine/workqueue_fs.h"
@@ -90,22 +89,17 @@ Status measure_scopes(const BenchTools& tools, const ScopesOf& machine, const Be
     const auto subject = scope_arms(lab.paths, machine, std::move(*workqueue), {}, true);
     if (!subject) return tl::unexpected(subject.error());
     const auto counted = [&] { return count(tools.counters, subject->name, out.missing); };
-    // A switch makes new pools, whose counts begin at 0. The replaced ones still count for a moment, so no
-    // count is taken after a switch.
-    WorkCounters::Traffic before;
-    std::optional<std::size_t> in_place;  // the arm of the last run
-    const auto measure = [&](std::size_t arm) -> Result<Figures> {
-        if (std::exchange(in_place, arm) != arm) before = {};
+    // Each run follows a write, which makes new pools, whose counts begin at 0. The replaced ones still count
+    // for a moment, so no count is taken before the run.
+    const auto measure = [&](std::size_t) -> Result<Figures> {
         auto figures = tools.load.run(*device, s);
         if (!figures) return figures;
         const auto after = counted();
         figures->kworkers = count_kworkers(lab.paths);
-        if (!after || after->completed <= before.completed) return figures;
-        const auto items = static_cast<double>(after->completed - before.completed);
+        if (!after || after->completed == 0) return figures;
+        const auto items = static_cast<double>(after->completed);
         figures->items_per_s = items / figures->seconds;
-        if (after->cpu_ns > before.cpu_ns)
-            figures->cpu = static_cast<double>(after->cpu_ns - before.cpu_ns) / items;
-        before = *after;
+        if (after->cpu_ns > 0) figures->cpu = static_cast<double>(after->cpu_ns) / items;
         return figures;
     };
     (void)counted();  // loads the BPF programs now, not during a run
