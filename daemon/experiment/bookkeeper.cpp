@@ -72,15 +72,22 @@ Bookkeeper::Bookkeeper(const ExperimentEdges& edges, OrderBook& book, LedgerFile
     : edges_(edges), book_(book), ledger_(ledger) {
     ledger_.load();
     edges_.verdicts.complete(ledger_.ledger());
-    const auto coins = take_coins(edges_.paths.slot());
+    const auto coins = read_coins(edges_.paths.slot());
     if (!coins)
         edges_.log.write({LOG_WARNING, Event::none, coins.error().in("a slot that was cut off").text});
-    if (!coins || !*coins || !(*coins)->running || ledger_.has((*coins)->slot)) return;
+    if (!coins || !*coins) return;
+    if ((*coins)->running && !ledger_.has((*coins)->slot)) count_cut_off(**coins);
+    // Last: a kill before it counts the windows at the next start, and not twice, because the slot is kept.
+    forget_coins(edges_.paths.slot());
+}
+
+// The windows that a kill cut off.
+void Bookkeeper::count_cut_off(const Coins& coins) {
     const auto& entries = ledger_.ledger().entries();
-    for (const Coins::Member& member : (*coins)->members)
+    for (const Coins::Member& member : coins.members)
         if (const auto found = entries.find(member.comparison); found != entries.end())
-            lose_window(found->second, (*coins)->side_of(member));
-    ledger_.keep((*coins)->slot);
+            lose_window(found->second, coins.side_of(member));
+    ledger_.keep(coins.slot);
 }
 
 ExperimentTotals Bookkeeper::totals() const {

@@ -53,6 +53,7 @@ class Bookkeeper {
 
   private:
     void lose_window(const LedgerEntry& known, Side side);
+    void count_cut_off(const Coins& coins);
     bool is_stuck(const Member& member, const PairResult& result);
     void drop(const Member& member, const std::string& why);
     void use(const Member& member, const PairEvidence& evidence, double in_place);

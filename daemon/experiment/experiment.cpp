@@ -323,6 +323,7 @@ void Experiment::cancel_all(const std::string& why) {
     look_at_.reset();
     idle();
     ledger_.save(edges_.clock.now());
+    edges_.verdicts.save(edges_.record, edges_.log);  // what failed before
 }
 
 std::optional<ComparisonView> Experiment::view_of(const std::string& name) const {

@@ -107,9 +107,9 @@ Status keep_coins(const std::string& path, const Coins& coins) {
     return StateFile<Coins>(path, kCoinsRules).save(coins);
 }
 
-Result<std::optional<Coins>> take_coins(const std::string& path) {
+Result<std::optional<Coins>> read_coins(const std::string& path) {
     auto coins = StateFile<Coins>(path, kCoinsRules).read();
-    if (!coins || *coins) forget_coins(path);
+    if (!coins) forget_coins(path);
     return coins;
 }
 

@@ -88,9 +88,9 @@ struct Coins {
 
 // Replaces the file with fsync. PATH is in /run (a tmpfs), like the baseline, so it does not wait for a disk.
 Status keep_coins(const std::string& path, const Coins& coins);
-// Reads the coins of a slot that was cut off, if there was one, and removes PATH, so that they count only
-// once. Error: the file cannot be read or parsed; it is removed then, too.
-Result<std::optional<Coins>> take_coins(const std::string& path);
+// The coins of a slot that was cut off, if there was one. Error: the file cannot be read or parsed; it is
+// removed then.
+Result<std::optional<Coins>> read_coins(const std::string& path);
 void forget_coins(const std::string& path);
 
 struct ExperimentEdges {

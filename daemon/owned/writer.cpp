@@ -115,9 +115,7 @@ Outcome OwnedWriter::set(const Owned& entry, const Attribute& attribute, const s
     const bool came = how.seen && !attribute.same(*how.seen, text);
     if (attribute.same(*now, text) && !how.anew) return came ? foreign(file, text) : Outcome{};
     if (attribute.whose(*now) == Whose::foreign) return foreign(file, *now);
-    for (const std::string& each : {how.via, text})
-        if (const auto written = each.empty() ? Status() : write(entry, file, each); !written)
-            return error_outcome(written.error(), false);
+    if (const auto written = write(entry, file, text); !written) return error_outcome(written.error(), false);
     if (file == Knob::strict) return {End::done, true, ""};
     const auto stored = read(entry, file);
     if (!stored) return error_outcome(stored.error(), true);
@@ -132,7 +130,7 @@ Outcome OwnedWriter::set(const Owned& stored, const Values& seen, const Values& 
     const Owned entry = as_seen(stored, seen, values);
     const auto strict = text_of(values.strict);
     if (strict && !entry.strict) return not_announced(entry.name);
-    How how_strict{how.anew, "", text_of(seen.strict)};
+    How how_strict{how.anew, text_of(seen.strict)};
     if (const auto now = strict ? read(entry, Knob::strict) : Result<std::string>(); strict && now) {
         const bool came = how_strict.seen && how_strict.seen != strict && *now == *strict;
         if (came || entry.strict->whose(*now) == Whose::foreign) return foreign(Knob::strict, *now);
@@ -150,7 +148,7 @@ Outcome OwnedWriter::set(const Owned& stored, const Values& seen, const Values& 
     }
     if (out.kind == End::done && strict) {
         const bool wrote = out.wrote;
-        if (strict == "0") how_strict = {false, "", strict};  // only finds who wrote it meanwhile
+        if (strict == "0") how_strict = {false, strict};  // only finds who wrote it meanwhile
         out = set(entry, *entry.strict, *strict, how_strict);
         out.wrote = out.wrote || wrote;
     }
@@ -162,12 +160,12 @@ Outcome OwnedWriter::apply(const std::string& name, const Values& values, const 
     const Owned* stored = store_.find(name, file);
     return stored == nullptr ? not_announced(name)
                              : set(*stored, seen, values,
-                                   {false, "", seen.main.empty() ? std::nullopt : std::optional(seen.main)});
+                                   {false, seen.main.empty() ? std::nullopt : std::optional(seen.main)});
 }
 
-Outcome OwnedWriter::rewrite(const std::string& name, const Values& values, const std::string& via) {
+Outcome OwnedWriter::rewrite(const std::string& name, const Values& values) {
     const Owned* stored = store_.find(name);
-    return stored == nullptr ? not_announced(name) : set(*stored, {}, values, {true, via});
+    return stored == nullptr ? not_announced(name) : set(*stored, {}, values, {true});
 }
 
 Outcome OwnedWriter::put_back(const std::string& name, const Values& seen, Knob file) {

@@ -86,9 +86,8 @@ class OwnedWriter {
     Outcome apply(const std::string& name, const Values& values, const Values& seen = {},
                   Knob file = Knob::scope);
     // Like apply(), but writes even if the word is in place, so that the kernel creates the pools again
-    // (kernel/workqueue.c, apply_workqueue_attrs()). VIA, if not empty, is written first and not read back:
-    // the module parameter ignores a write of its current value (wq_affn_dfl_set()).
-    Outcome rewrite(const std::string& name, const Values& values, const std::string& via = "");
+    // (kernel/workqueue.c, apply_workqueue_attrs()).
+    Outcome rewrite(const std::string& name, const Values& values);
     // Puts the baselines back, if NAME holds something of ours. The caller has announced them. `done`,
     // `foreign` and `gone` all mean that nothing of ours is left. If an external writer wrote the word or the
     // strictness, the other one is put back.
@@ -99,7 +98,6 @@ class OwnedWriter {
   private:
     struct How {
         bool anew = false;  // write even what is in place
-        std::string via = {};
         std::optional<std::string> seen = {};
     };
     [[nodiscard]] Outcome set(const Owned& stored, const Values& seen, const Values& values, const How& how);

@@ -105,7 +105,6 @@ class Engine {
                                     const std::function<std::uint64_t()>& clock);
     // Returns NAMES to what policy and ledger decide. Ignores names that are no target.
     void leave_slot(const std::vector<std::string>& names);
-    void leave_slot_of(const std::string& name) { leave_slot({name}); }
     void name_only(NamedOnly what) { named_only_ = std::move(what); }
     [[nodiscard]] const NamedOnly& named_only() const { return named_only_; }
     // Why @default must not be moved now, not even by an order; "" if it may be.

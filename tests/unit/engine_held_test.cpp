@@ -103,7 +103,7 @@ TEST_F(EngineHeld, TheWordOfATrialWhoseStrictnessSomebodyWroteGoesBackAtItsEnd) 
     tree_.write(test::wq_path("kcryptd", "affinity_strict"), "0\n");
     engine_->look();
     EXPECT_EQ(test::switch_to(*engine_, "kcryptd", arms.reference).kind, Outcome::Kind::foreign);
-    engine_->leave_slot_of("kcryptd");
+    engine_->leave_slot({"kcryptd"});
     EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "default (cache) 0");
     EXPECT_EQ(state("kcryptd"), State::external);
 }
@@ -116,7 +116,7 @@ TEST_F(EngineHeld, WhoTookAnArmBackBeforeTheEndOfATrialIsNotOverwritten) {
     ASSERT_TRUE(engine_->enter_slot({"kcryptd"}).front());
     ASSERT_EQ(test::switch_to(*engine_, "kcryptd", arms.candidate).kind, Outcome::Kind::done);
     tree_.write(test::wq_path("kcryptd"), "default (cache)\n");
-    engine_->leave_slot_of("kcryptd");
+    engine_->leave_slot({"kcryptd"});
     EXPECT_EQ(state("kcryptd"), State::external);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }

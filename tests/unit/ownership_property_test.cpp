@@ -149,7 +149,7 @@ void Walk::stop() {
     const bool done = world_.run(
         [&] {
             for (const std::string& name : OwnershipWorld::kNames)
-                if (world_.is_on_trial(name)) world_.engine()->leave_slot_of(name);
+                if (world_.is_on_trial(name)) world_.engine()->leave_slot({name});
             if (!restarting) keep ? world_.engine()->keep_all() : world_.engine()->restore_all();
         },
         true);
@@ -227,7 +227,7 @@ void Walk::trial() {
             true);
     if (world_.chance(30))
         return run(
-            "end of the trial of " + name, [&] { engine.leave_slot_of(name); }, true);
+            "end of the trial of " + name, [&] { engine.leave_slot({name}); }, true);
     const Arm arm = world_.chance(50) ? arms.reference : arms.candidate;
     run(
         fmt::format("{} goes to {}", name, arm.name()), [&] { (void)test::switch_to(engine, name, arm); },

@@ -148,20 +148,21 @@ Coins two() {
     return out;
 }
 
-TEST(Coins, ComeBackOnce) {
+TEST(Coins, ComeBackUntilTheyAreForgotten) {
     test::TempTree tree{test::Dir("run")};
     const std::string path = tree.path("run/slot.json");
     Coins coins = two();
     coins.running = 1;
     ASSERT_TRUE(keep_coins(path, coins));
-    const auto back = take_coins(path);
+    const auto back = read_coins(path);
     ASSERT_TRUE(back && *back);
     EXPECT_EQ((*back)->running, 1U);
     ASSERT_EQ((*back)->members.size(), 2U);
     EXPECT_EQ((*back)->members[0].comparison, "a\nkey\n");
     EXPECT_TRUE((*back)->members[0].candidate_first);
     EXPECT_FALSE((*back)->members[1].candidate_first);
-    const auto again = take_coins(path);
+    forget_coins(path);
+    const auto again = read_coins(path);
     ASSERT_TRUE(again);
     EXPECT_FALSE(*again);
 }
@@ -179,7 +180,7 @@ TEST(Coins, SayWhichArmIsInPlace) {
 TEST(Coins, ABrokenFileIsSaidAndGone) {
     test::TempTree tree{test::Dir("run")};
     tree.write("run/slot.json", "{\"members\": 3");
-    EXPECT_FALSE(take_coins(tree.path("run/slot.json")));
+    EXPECT_FALSE(read_coins(tree.path("run/slot.json")));
     EXPECT_FALSE(tree.exists("run/slot.json"));
 }
 

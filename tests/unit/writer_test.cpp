@@ -298,7 +298,7 @@ TEST_F(WriterTest, WritesNothingOfAnEntryThatIsNotSaved) {
 TEST_F(WriterTest, WritesNothingThatIsNotAnnounced) {
     put(entry({"smt"}));
     expect_refused(writer_.apply("a", {"numa", {}}));
-    expect_refused(writer_.rewrite("a", {"smt", {}}, "numa"));
+    expect_refused(writer_.rewrite("a", {"numa", {}}));
 }
 
 TEST_F(WriterTest, WritesNothingThatIsAnnouncedAndNotSaved) {
