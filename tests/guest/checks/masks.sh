@@ -81,6 +81,8 @@ check_eq "the first baseline" "0-7" "$(mask "$wq" baseline)"
 note "-- a partition that the kernel takes out of the mask of all itself"
 partition made
 expect_mask $workqueues/cpumask 33
+sees_it() { [ "$(mask @default_mask cpumask)" = 0-1,4-5 ]; } # at a tick, too
+wait_until 20 sees_it || fail "status: $(status | jq -c .masks)"
 check_eq "state of all" "set 0-1,4-5 0-1,4-5" "$(mask @default_mask state) $(mask @default_mask cpumask) $(mask @default_mask planned)"
 expect_mask $requested 3f
 check_eq "an explicit mask stays" 2-5 "$(mask "$wq" cpumask)"
