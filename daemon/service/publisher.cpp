@@ -48,7 +48,11 @@ std::size_t essence_of(const Told& now) {
         mix_shown(name, target);
         out.mix(target.step.said);
     }
-    for (const auto& [name, mask] : now.parts.masks.masks()) mix_shown(name, mask);
+    for (const auto& [name, mask] : now.parts.masks.masks()) {
+        mix_shown(name, mask);
+        // The kernel changes it with the isolated CPUs, in the same state for the same reason.
+        out.mix(mask.now.effective.list());
+    }
     return out.value();
 }
 
