@@ -37,9 +37,9 @@ Experiment::Experiment(Edges edges)
 Scheduler Experiment::scheduler() const {
     const Engine& engine = edges_.engine;
     const std::uint64_t now = edges_.clock.now();
-    return Scheduler({engine.targets(), engine.ownership(), engine.keys(), engine.kernel(), engine.policy(),
-                      ledger_.ledger(), book_, why_no_slot(), engine.observing(), ledger_.why_not(now),
-                      counting_.works(), now, edges_.clock.wall()});
+    return Scheduler({engine.targets(), engine.keys(), engine.kernel(), engine.policy(), ledger_.ledger(),
+                      book_, why_no_slot(), engine.observing(), ledger_.why_not(now), counting_.works(), now,
+                      edges_.clock.wall()});
 }
 
 // Sets what comparisons are measured by. The counters are part of their keys, so what cannot be counted makes
@@ -287,7 +287,7 @@ void Experiment::check() {
         const Target& target = found->second;
         std::string why = waiting_.unjudged;
         if (why.empty()) why = scheduler.why_no_order(target, order.arms);
-        if (is_order(engine.ownership().holder_of(target))) why = "an operator's order";
+        if (is_order(target.holder())) why = "an operator's order";
         if (why.empty()) continue;
         books_.give_up(member_of(taker_of(target, order.arms, Course::dense, engine.keys()), engine), why);
     }

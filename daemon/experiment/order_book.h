@@ -5,7 +5,7 @@
 #include <string>
 
 #include "evidence/accrue.h"
-#include "targets/candidates.h"
+#include "targets/step.h"
 #include "targets/target.h"
 
 namespace wq {

@@ -104,7 +104,7 @@ std::int64_t Scheduler::wall_of(std::uint64_t at) const {
 
 // Why no pair of TARGET is measured now, for any arms.
 std::string Scheduler::why_not(const Target& target) const {
-    const Holder holder = f_.ownership.holder_of(target);
+    const Holder holder = target.holder();
     if (target.unread) return "cannot be read now";
     if (holder == Holder::external) return "external";
     if (is_order(holder)) return "held by an operator's order";
@@ -176,7 +176,7 @@ std::vector<Taker> Scheduler::choose(std::vector<Taker> ready) const {
 Result<Arms> Scheduler::arms_of_order(const Target& target, const std::string& scope) const {
     const std::string& name = target.now.name;
     const Step& step = target.step;
-    const Workqueue before = f_.ownership.as_before_us(target);
+    const Workqueue before = target.before_us();
     Arms arms{baseline_arm(before, target.plan), planned_arm(before, target.plan)};
     if (!scope.empty()) {
         const auto wanted = scope_named(scope);

@@ -10,8 +10,7 @@
 
 #include "experiment/order_book.h"
 #include "targets/conditions.h"
-#include "targets/keys.h"
-#include "targets/ownership.h"
+#include "targets/inventory.h"
 
 namespace wq {
 
@@ -56,7 +55,7 @@ struct Taker {
 Taker taker_of(const Target& target, const Arms& arms, Course course, const Keys& keys);
 
 // Which comparisons get the next slot, and why the others do not. Pure. The ledger alone determines which
-// arms are compared (targets/candidates.h), so a restart changes nothing.
+// arms are compared (targets/step.h), so a restart changes nothing.
 //
 // A comparison is dense (a pair in every slot), sparse (a pair per judge.recheck), resting or watched.
 // @default is compared last. Times are us of CLOCK_MONOTONIC unless the comment says s since 1970.
@@ -64,7 +63,6 @@ class Scheduler {
   public:
     struct Facts {
         const std::map<std::string, Target>& targets;
-        const Ownership& ownership;
         const Keys& keys;
         const KernelInfo& kernel;
         const Policy& policy;

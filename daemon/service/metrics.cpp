@@ -141,17 +141,17 @@ void add_targets(Exposition& out, const Engine& engine) {
 }
 
 void add_writes(Exposition& out, const MetricsInput& in) {
-    const Reconciler& reconciler = in.engine.reconciler();
+    const Reconciler::Counts& counts = in.engine.reconciler().counts();
     out.metric("wq_tuned_writes_total", "Writes to the kernel's files, those of experiments included.",
                in.engine.writes());
     out.metric("wq_tuned_write_seconds_total",
                "Time that writes of scopes took, with the reads before and after each.",
-               static_cast<double>(reconciler.write_time()) / 1e6);
+               static_cast<double>(counts.time) / 1e6);
     out.metric("wq_tuned_write_errors_total", "Tries to set a target, or to put it back, that failed.",
-               reconciler.write_errors());
+               counts.errors);
     out.metric("wq_tuned_reverts_total", "Settings that were taken back, by the watch or by an order.");
     out.sample({{"by", "watch"}}, in.experiment.totals().taken_back);
-    out.sample({{"by", "order"}}, in.engine.orders().reverts());
+    out.sample({{"by", "order"}}, in.engine.reverts());
 }
 
 void add_experiments(Exposition& out, const ExperimentTotals& totals) {

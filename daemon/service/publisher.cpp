@@ -105,7 +105,7 @@ void Publisher::publish_status(const Told& now) {
     nlohmann::json document = status_json(parts.engine, &parts.experiment, now.state, now.policy);
     document["masks"] = masks_json(parts.masks);
     document["isolation"] = counted_json(parts.counters->watched());
-    document["daemon"]["names_cut_short"] = parts.engine.reconciler().names_cut_short();
+    document["daemon"]["names_cut_short"] = parts.engine.reconciler().counts().names_cut_short;
     const auto done = publish_file(paths_.status(), status_text(std::move(document)));
     const std::string error = done ? "" : done.error().text;
     if (error != error_ && !done) log_.write({LOG_WARNING, Event::none, error});

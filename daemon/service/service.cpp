@@ -204,7 +204,7 @@ void Service::changed(Udev::Change change) {
 Result<std::string> Service::order(const std::string& method, const std::vector<std::string>& arguments) {
     const std::string target = arguments.empty() ? "" : arguments.front();
     const std::string scope = arguments.size() < 2 ? "" : arguments.back();
-    Orders& orders = parts_->engine.orders();
+    Engine& engine = parts_->engine;
     Status done;
     std::string note;
     if (method == "Reload") {
@@ -212,11 +212,9 @@ Result<std::string> Service::order(const std::string& method, const std::vector<
         return done ? Result<std::string>("") : tl::unexpected(done.error());
     }
     check_switches();  // a kill switch may have been set since the last check
-    if (method == "Pin") done = orders.pin(target, scope);
-    if (method == "Unpin") done = orders.unpin(target);
-    if (method == "Revert") {
-        done = orders.revert(target.empty() ? std::nullopt : std::optional(target));
-    }
+    if (method == "Pin") done = engine.pin(target, scope);
+    if (method == "Unpin") done = engine.unpin(target);
+    if (method == "Revert") done = engine.revert(target.empty() ? std::nullopt : std::optional(target));
     if (method == "Compare") done = parts_->experiment.order(target, scope);
     if (method == "Pause" || method == "Resume") {
         pause_.set(method == "Pause");
@@ -224,7 +222,7 @@ Result<std::string> Service::order(const std::string& method, const std::vector<
     }
     follow(Cause::order);  // an order may have ended or begun a comparison
     if (!done) return tl::unexpected(done.error());
-    return method == "Revert" ? orders.note() : "";
+    return method == "Revert" ? engine.note() : "";
 }
 
 void Service::tick() {

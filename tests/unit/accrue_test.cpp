@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "noise.h"
-#include "targets/candidates.h"
+#include "targets/step.h"
 
 namespace wq {
 namespace {

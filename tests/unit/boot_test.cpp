@@ -16,7 +16,7 @@
 #include "machine/kernel_info.h"
 #include "plan/boot_advice.h"
 #include "plan/plan.h"
-#include "targets/keys.h"
+#include "targets/inventory.h"
 #include "temp_tree.h"
 #include "verdict_files.h"
 

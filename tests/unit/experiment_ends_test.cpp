@@ -125,7 +125,7 @@ TEST_F(ExperimentEnds, AWorkqueueThatIsAnotherOneOrHasAnotherMaskLeaves) {
 TEST_F(ExperimentEnds, WhatEndsTheSlotAtOnceCountsAgainstTheArmThatRan) {
     for (int i = 0; i < 3; i++) run_slot();
     into_slot();
-    ASSERT_TRUE(engine_->orders().pin("kcryptd", "numa"));
+    ASSERT_TRUE(engine_->pin("kcryptd", "numa"));
     experiment_->check();
     EXPECT_EQ(scope("kcryptd"), "numa");
     EXPECT_EQ(pairs_of("kcryptd"), 4U);
@@ -468,7 +468,7 @@ TEST_F(ExperimentEnds, AnOrderThatLeavesTheSlotIsToldOf) {
 TEST_F(ExperimentEnds, AnOrderThatALaterOrderEndsBeforeItsSlotIsToldOf) {
     ASSERT_TRUE(run_to_slot());
     ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
-    ASSERT_TRUE(engine_->orders().revert("kcryptd"));
+    ASSERT_TRUE(engine_->revert("kcryptd"));
     experiment_->check();
     expect_told("numa", "an operator's order");
     EXPECT_FALSE(view("kcryptd") && view("kcryptd")->by_hand);

@@ -11,7 +11,7 @@
 
 #include "base/version.h"
 #include "fake_experiment.h"
-#include "targets/keys.h"
+#include "targets/inventory.h"
 #include "verdict_files.h"
 
 namespace wq {
@@ -119,7 +119,7 @@ TEST_F(MetricsTest, EveryStateIsCountedAlsoWhereNobodyIsInIt) {
 }
 
 TEST_F(MetricsTest, TargetsThatWeHaveAHandInAreNamed) {
-    ASSERT_TRUE(engine_->orders().pin("kcryptd", "numa"));
+    ASSERT_TRUE(engine_->pin("kcryptd", "numa"));
     set_scope("writeback", "cpu");
     reconcile();
     EXPECT_EQ(value("wq_tuned_target_state{target=\"kcryptd\",state=\"pinned\"}"), 1);
@@ -213,7 +213,7 @@ TEST_F(MetricsTest, EvidenceIsToldOfTheNewestComparisonsAlone) {
 
 TEST_F(MetricsTest, WhatTheWatchOrAnOrderTookBack) {
     EXPECT_EQ(value("wq_tuned_reverts_total{by=\"watch\"}"), 0);
-    ASSERT_TRUE(engine_->orders().revert("kcryptd"));
+    ASSERT_TRUE(engine_->revert("kcryptd"));
     EXPECT_EQ(value("wq_tuned_reverts_total{by=\"order\"}"), 0) << "there was nothing to take back";
     EXPECT_EQ(value("wq_tuned_verdicts_total{outcome=\"undecided\"}"), 0);
 }

@@ -15,7 +15,7 @@
 #include "plan/boot_advice.h"
 #include "plan/pods.h"
 #include "service/status.h"
-#include "targets/keys.h"
+#include "targets/inventory.h"
 
 namespace wq::ctl {
 namespace {

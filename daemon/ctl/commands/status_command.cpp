@@ -22,9 +22,9 @@
 #include "machine/udev.h"
 #include "policy/load_policy.h"
 #include "service/status.h"
-#include "targets/candidates.h"
 #include "targets/conditions.h"
-#include "targets/keys.h"
+#include "targets/inventory.h"
+#include "targets/step.h"
 
 namespace wq::ctl {
 namespace {
