@@ -33,8 +33,6 @@ class Experiment {
     using Edges = ExperimentEdges;
 
     explicit Experiment(Edges edges);
-    Experiment(const Experiment&) = delete;  // the parts have references to each other
-    Experiment& operator=(const Experiment&) = delete;
 
     // For Engine::Edges.
     [[nodiscard]] Step step(const StepInput& input) const;
@@ -85,7 +83,7 @@ class Experiment {
     OrderBook book_;
     LedgerFile ledger_;
     Bookkeeper books_;
-    Counting counting_;
+    Counting counting_;  // cannot be copied or moved, so this cannot, either
     HostWatch host_;
     std::unique_ptr<SlotRun> slot_;
     Waiting waiting_;

@@ -104,10 +104,8 @@ std::int64_t Scheduler::wall_of(std::uint64_t at) const {
 
 // Why no pair of TARGET is measured now, for any arms.
 std::string Scheduler::why_not(const Target& target) const {
-    const Holder holder = target.holder();
     if (target.unread) return "cannot be read now";
-    if (holder == Holder::external) return "external";
-    if (is_order(holder)) return "held by an operator's order";
+    if (is_order(target.holder())) return "held by an operator's order";
     const Notes::Aside& aside = f_.book.of(target.now.name).aside;
     if (f_.now < aside.not_before) return "its last slot gave no result: " + aside.why;
     if (f_.book.is_spent(target.now.name, f_.wall, f_.policy.judge))

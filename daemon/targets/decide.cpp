@@ -21,22 +21,13 @@ namespace {
 
 // The state of a target that is left at its baseline, from its plan alone.
 State state_of(Finding finding) {
-    switch (finding) {
-        case Finding::untouchable:
-        case Finding::unmanaged:
-            return State::unmanaged;
-        case Finding::leave:
-        case Finding::followers:
-        case Finding::pods_unknown:
-            return State::leave;
-        case Finding::unsupported:
-            return State::unsupported;
-        case Finding::in_place:
-            return State::as_planned;
-        case Finding::change:
-            return State::waiting;
-    }
-    return State::unmanaged;
+    using F = Finding;
+    const auto is = [&](auto... any) { return ((finding == any) || ...); };
+    return is(F::leave, F::followers, F::pods_unknown) ? State::leave
+           : is(F::unsupported)                        ? State::unsupported
+           : is(F::in_place)                           ? State::as_planned
+           : is(F::change)                             ? State::waiting
+                                                       : State::unmanaged;
 }
 
 // The wish for WORD; the baseline if the kernel refused it.

@@ -87,16 +87,6 @@ Result<Target*> Engine::look_for(const std::string& name, Use use) {
     return target;
 }
 
-// Sets the holder in the entry of NAME. SCOPE: of a pin. The next write() carries it out.
-void Engine::order(const std::string& name, Holder holder, const std::string& scope) {
-    Target* target = find(targets_, name);
-    (target == nullptr ? *edges_.store.find(name) : target->make_entry()).hold(holder, scope);
-    if (target == nullptr) return;
-    std::erase_if(target->refused, [&](const Refusal& one) { return one.word == scope; });
-    target->in_slot = false;
-    target->stuck = 0;
-}
-
 Status Engine::pin(const std::string& name, const std::string& scope) {
     const auto found = look_for(name, Use::pin);
     if (!found) return tl::unexpected(found.error());
@@ -105,7 +95,7 @@ Status Engine::pin(const std::string& name, const std::string& scope) {
     if (!kernel_.has(*wanted)) return fail(fmt::format("this kernel has no {}", scope), EOPNOTSUPP);
     const Owned* known = (*found)->entry();
     const Owned before = known == nullptr ? Owned{} : *known;
-    order(name, Holder::pin, scope);
+    (*found)->hold(Holder::pin, scope);
     write();
     const Target* after = find(targets_, name);
     if (after == nullptr) return fail(name + ": vanished", ENOENT);
@@ -118,11 +108,14 @@ Status Engine::pin(const std::string& name, const std::string& scope) {
 
 Status Engine::unpin(const std::string& name) {
     look_at(name, edges_.files.unbound_mask());
-    const Owned* entry = edges_.store.find(name);
+    Owned* entry = edges_.store.find(name);
     if (entry == nullptr || !is_order(entry->holder))
         return fail(name + ": neither pinned nor reverted", ENOENT);
     const Owned before = *entry;
-    order(name, Holder::policy);
+    if (Target* target = find(targets_, name); target != nullptr)
+        target->hold(Holder::policy);
+    else
+        entry->hold(Holder::policy);
     step_all();
     const Target* after = find(targets_, name);
     if (after == nullptr || after->stuck == 0) return {};
@@ -147,12 +140,12 @@ Status Engine::revert(const std::optional<std::string>& name) {
         for (const auto& [each, target] : targets_)
             if (!target.external && target.now.untouchable.empty()) names.push_back(each);
         // Targets that could not be read since the start get the order, too; it waits until they can be read.
-        for (const auto& [each, entry] : edges_.store.entries())
-            if (!targets_.contains(each)) order(each, Holder::revert);
+        for (Owned* entry : edges_.store.all())
+            if (!entry->is_mask() && !targets_.contains(entry->name)) entry->hold(Holder::revert);
     }
     for (const std::string& each : names) {
         if (targets_.at(each).holds_ours()) ours.push_back(each);
-        order(each, Holder::revert);
+        targets_.at(each).hold(Holder::revert);
     }
     step_all();  // @default must not move what was reverted
     for (const std::string& each : ours) {

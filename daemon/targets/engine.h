@@ -85,7 +85,6 @@ class Engine : public Targets {
   private:
     void write();
     Result<Target*> look_for(const std::string& name, Use use);
-    void order(const std::string& name, Holder holder, const std::string& scope = "");
     Outcome may_switch(const Switch& to);
 
     unsigned reverts_ = 0;

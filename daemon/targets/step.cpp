@@ -222,19 +222,8 @@ Step Search::step() {
 }  // namespace
 
 std::string_view name_of(Course course) {
-    switch (course) {
-        case Course::none:
-            break;
-        case Course::dense:
-            return "dense";
-        case Course::sparse:
-            return "sparse";
-        case Course::resting:
-            return "resting";
-        case Course::watched:
-            return "watched";
-    }
-    return "none";
+    constexpr std::string_view kNames[] = {"none", "dense", "sparse", "resting", "watched"};
+    return kNames[static_cast<std::size_t>(course)];
 }
 
 std::string Arm::name() const {

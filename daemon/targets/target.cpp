@@ -93,6 +93,13 @@ Holder Target::holder() const {
     return known != nullptr && is_order(known->holder) ? known->holder : Holder::policy;
 }
 
+void Target::hold(Holder by, const std::string& scope) {
+    make_entry().hold(by, scope);
+    std::erase_if(refused, [&](const Refusal& one) { return one.word == scope; });
+    in_slot = false;
+    stuck = 0;
+}
+
 Workqueue Target::before_us() const {
     Workqueue out = now;
     if (const Owned* known = entry(); known != nullptr && !external) {

@@ -141,6 +141,8 @@ struct Target : Managed {
     void wrote(const Values& values) override;
 
     [[nodiscard]] Holder holder() const;  // who decides what it holds now
+    // An order, or its end. SCOPE: of a pin. The next write carries it out.
+    void hold(Holder by, const std::string& scope = "");
     // It with the values of its baseline. Plans are made from this, so that our own writes do not influence
     // them.
     [[nodiscard]] Workqueue before_us() const;

@@ -131,7 +131,11 @@ void Targets::look_and_plan() {
 }
 
 void Targets::look_at(const std::string& name, const CpuSet& unbound_mask) {
-    auto now = edges_.files.read(name, unbound_mask);
+    const auto now = edges_.files.read(name, unbound_mask);
+    const auto forget = [this](const std::string& one) {
+        targets_.erase(one);
+        edges_.store.remove(one);
+    };
     if (!now && kind_of_error(now.error().code) == Outcome::Kind::gone) return forget(name);
     if (const auto known = targets_.find(name);
         known != targets_.end() && now && known->second.now.inode != now->inode)
@@ -159,11 +163,6 @@ void Targets::look_at(const std::string& name, const CpuSet& unbound_mask) {
     }
     Target& target = targets_.at(name);
     if (const auto news = target.notice(now->strict)) reconciler_.leave_to_writer(target, *news);
-}
-
-void Targets::forget(const std::string& name) {
-    targets_.erase(name);
-    edges_.store.remove(name);
 }
 
 // ---- planning

@@ -64,7 +64,6 @@ class Targets {
   protected:
     Targets(Edges edges, KernelInfo kernel);
     Targets(const Targets&) = delete;  // the parts have references to each other
-    ~Targets() = default;
 
     void look_and_plan();
     void look_at(const std::string& name, const CpuSet& unbound_mask);
@@ -85,7 +84,6 @@ class Targets {
     std::string observe_why_;
 
   private:
-    void forget(const std::string& name);
     void leave_followers();
     [[nodiscard]] std::string why_default_stays() const;
 

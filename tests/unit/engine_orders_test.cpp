@@ -61,16 +61,6 @@ TEST_F(Orders, PinOfTheDefaultMovesItsFollowers) {
     EXPECT_EQ(default_scope(), "cache");
 }
 
-TEST_F(Orders, PinPutsBackTheStrictnessOfARuleToo) {
-    engine_->set_policy(rule_for_all(test::planned(), true));
-    engine_->reconcile();
-    ASSERT_EQ(strict("kcryptd"), "1");
-    ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
-    EXPECT_EQ(strict("kcryptd"), "0");
-    ASSERT_TRUE(engine_->unpin("kcryptd"));
-    EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "smt 1");
-}
-
 TEST_F(Orders, PinEndsWhereTheDaemonStopsAndSettingsAreKept) {
     ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
     ASSERT_TRUE(engine_->revert("writeback"));
@@ -127,17 +117,6 @@ TEST_F(Orders, RevertHoldsTheBaselineUntilAReload) {
     ASSERT_TRUE(engine_->revert("kcryptd"));
     apply_the_plan();
     EXPECT_EQ(scope("kcryptd"), "smt");
-}
-
-TEST_F(Orders, RevertOfEverything) {
-    apply_the_plan();
-    set_scope("writeback", "numa");
-    engine_->reconcile();
-    ASSERT_EQ(state("writeback"), State::external);
-    ASSERT_TRUE(engine_->revert(std::nullopt));
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(scope("writeback"), "numa") << "not ours";
-    EXPECT_EQ(state("kcryptd"), State::reverted);
 }
 
 // A workqueue without a setting of ours is held too: it follows @default, and while @default is held it would

@@ -78,16 +78,6 @@ TEST_F(EngineTest, PutsBackEvenWhereTheBaselineCannotBeSaved) {
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
-TEST_F(EngineTest, PutsBackWhatTheRulesNoLongerWant) {
-    engine_->reconcile();
-    use(rule_for_all(leave()));
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(state("kcryptd"), State::leave);
-    EXPECT_THAT(on_disk(), IsEmpty());
-    EXPECT_EQ(files_->writes(), 4U);
-    EXPECT_EQ(log_.count(Event::restored), 2U);
-}
-
 TEST_F(EngineTest, WithAutoItWaitsAndWhatWasSetFirstGoesBack) {
     use(rule_for_all({}));
     EXPECT_EQ(asked(), 0U);
