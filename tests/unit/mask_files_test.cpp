@@ -101,15 +101,6 @@ TEST_F(MaskFilesTest, GarbageIsAnError) {
     EXPECT_THAT(read.error().text, HasSubstr("cpumask"));
 }
 
-TEST_F(MaskFilesTest, MasksAreWrittenAsTheKernelDoes) {
-    EXPECT_EQ(CpuSet{}.mask(), "0");
-    EXPECT_EQ((CpuSet{0, 31}).mask(), "80000001");
-    EXPECT_EQ((CpuSet{32}).mask(), "1,00000000");
-    EXPECT_EQ((CpuSet{1, 63, 128}).mask(), "1,00000000,00000000,80000000,00000002");
-    for (const CpuSet& cpus : {CpuSet{}, CpuSet{5}, CpuSet{0, 33, 95}, CpuSet::range(3, 200)})
-        EXPECT_EQ(CpuSet::parse_mask(cpus.mask()).value(), cpus) << cpus.list();
-}
-
 TEST_F(MaskFilesTest, IsolationNowAndAtBoot) {
     tree_.write(std::string(kCpus) + "possible", "0-7\n");
     tree_.write(std::string(kCpus) + "nohz_full", "7\n");
