@@ -19,6 +19,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <map>
 #include <vector>
 
@@ -334,17 +336,8 @@ PlanLine Planner::line(const Workqueue& target) {
 }  // namespace
 
 std::string_view name_of(Action action) {
-    switch (action) {
-        case Action::none:
-            return "none";
-        case Action::compare:
-            return "compare";
-        case Action::set:
-            return "set";
-        case Action::skip:
-            return "skip";
-    }
-    return "?";
+    static constexpr std::array<std::string_view, 4> kNames = {"none", "compare", "set", "skip"};
+    return kNames.at(static_cast<std::size_t>(action));
 }
 
 std::string followers_to_leave(const PlanInput& input) {

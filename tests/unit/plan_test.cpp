@@ -234,15 +234,6 @@ TEST(Plan, FollowsTheRule) {
     }
 }
 
-TEST(Plan, TakesTheFirstRuleThatMatches) {
-    Policy policy = rule_for_all(leave());
-    policy.rules.insert(policy.rules.begin(), {{"kcrypt*"}, fixed(Scope::numa), {}, {"rules.toml", 7}});
-    policy.rules.insert(policy.rules.begin(), {{"nvme*"}, fixed(Scope::cpu), {}, {"rules.toml", 9}});
-    const PlanLine line = plan(kTwoLlcs, kernel_612(), unbound(kTwoLlcs, Scope::system), policy);
-    EXPECT_EQ(text_of(line), "change set numa");
-    EXPECT_EQ(line.rule->line, 7U);
-}
-
 TEST(Plan, IsInTheOrderOfTheTargetsEachWithItsOwnMask) {
     const Policy policy = rule_for_all();
     const KernelInfo kernel = kernel_612();
@@ -504,13 +495,6 @@ TEST(OtherKernel, WithoutScopesSupportsNothingAndWithFewIsLeft) {
     const PlanLine line = plan(kOneLlc, kernel, unbound(kOneLlc, Scope::cache));
     EXPECT_EQ(text_of(line), "leave skip cache");
     EXPECT_EQ(line.reason, "no scope to choose from");
-}
-
-TEST(OtherKernel, BringsItsOwnShardSize) {
-    Policy policy;
-    policy.shard_size = 4;
-    EXPECT_EQ(effective_shard_size(kernel_612(), policy), 4U);
-    EXPECT_EQ(effective_shard_size(kernel_72(16), policy), 16U);
 }
 
 TEST(OtherKernel, IsPlannedForASyntheticTopologyToo) {
