@@ -36,19 +36,22 @@ void expect_one_error(const std::string& text, const std::string& error) {
     EXPECT_THAT(mistakes_in_texts({text}), ElementsAre(StartsWith("0.toml:" + error))) << text.substr(0, 100);
 }
 
-// Calls EACH with the two parts of each line of TABLE.
-void for_lines(const char* table, const char* separator, void (*each)(std::string, std::string)) {
+// Calls EACH with the two parts of each line of TABLE; there are at least LEAST.
+void for_lines(const char* table, const std::string& separator, unsigned least,
+               void (*each)(const std::string&, const std::string&)) {
     std::istringstream lines(table);
-    for (std::string line; std::getline(lines, line);) {
-        const auto at = line.find(separator);
-        if (at != std::string::npos && !line.starts_with("# "))
-            each(line.substr(0, at), line.substr(at + std::string(separator).size()));
-    }
+    unsigned count = 0;
+    for (std::string line; std::getline(lines, line);)
+        if (const auto at = line.find(separator); at != std::string::npos) {
+            each(line.substr(0, at), line.substr(at + separator.size()));
+            count++;
+        }
+    EXPECT_GE(count, least);
 }
 
 // What a value must be, and values that are not, with two spaces between them.
 constexpr const char* kWrongValues = R"t(
-[shard] size must be a whole number from 1 to 1024 <- "8"  3.5  true  [8]  {}  1979-05-27  -1  0  1025
+[shard] size must be a whole number from 1 to 1024 <- -1  0  1025
 [daemon] mode must be one of "observe", "tune" <- 3  "Tune"  "guard"
 [daemon] on_exit must be one of "restore", "keep" <- "stay"
 [default_scope] manage must be true or false <- "no"
@@ -103,7 +106,8 @@ constexpr const char* kWrongValues = R"t(
 )t";
 
 TEST(PolicyError, AWrongValueIsToldWithItsPlaceAndWhatIsAllowed) {
-    for_lines(kWrongValues, " <- ", [](std::string what, std::string values) {
+    for_lines(kWrongValues, " <- ", 50, [](const std::string& what, const std::string& all) {
+        std::string values = all;
         const auto table_end = what.find(' ');
         const auto key_end = what.find(' ', table_end + 1);
         const std::string table = what.substr(0, table_end);
@@ -157,12 +161,12 @@ workqueue = [3]| => 1:14: workqueue must be a list of tables
 [shard]|siez = 8| => 2:8: unknown key "siez" in [shard]; did you mean "size"?
 [shard]|size = 8|colour = 'red'| => 3:10: unknown key "colour" in [shard]; known keys: size
 shard.size = 8|shard.a.b = 8| => 2:1: unknown key "a" in [shard]
-shard = {size = 8, é.b = 1}| => 1:20: 
+shard = {size = 8, é.b = 1}| => 1:20:
 shard = {size = 8, 'é' = 1}| => 1:27: unknown key "é" in [shard]
 shard = {size = 8, "" = 1}| => 1:25: unknown key "" in [shard]
 mode = "tune"| => 1:8: unknown key "mode"; it belongs in [daemon]
 colour = "red"| => 1:10: unknown key "colour"; known keys: daemon, default_mask, default_scope, host, judge, metrics, shard, workqueue
-[daemon]|[work]| => 2:1: unknown key "work"; known keys: 
+[daemon]|[work]| => 2:1: unknown key "work"; known keys:
 [daemons]|mode = 3| => 1:1: unknown key "daemons"; did you mean "daemon"?
 [[workqueue]]|match = "*"|[workqueue.host]| => 3:1: unknown key "host" in [[workqueue]]; it belongs at the top level
 [[workqueue]]|match = "*"|size = 8| => 3:8: unknown key "size" in [[workqueue]]; it belongs in [shard]
@@ -179,8 +183,8 @@ metrics = 1| => 1:11: metrics must be one table, [metrics], not 1
 [judge]|counters = ["psi:cpu.sum"]| => 2:13: unknown counter "psi:cpu.sum"; did you mean "psi:cpu.some"?
 [judge]|counters = ["psi:net.some"]| => 2:13: unknown counter "psi:net.some"
 [judge]|counters = ["file:run/p99"]| => 2:13: unknown counter "file:run/p99"; known counters: latency, tail, exec, lock, items, throughput, cpu, psi:cpu.some, psi:io.some, psi:io.full, psi:memory.some, psi:memory.full, diskstats:DEV.rkB, diskstats:DEV.wkB, file:/PATH
-[judge]|counters = ["others"]| => 2:13: unknown counter "others"; known counters: 
-[judge]|counters = [""]| => 2:13: unknown counter ""; known counters: 
+[judge]|counters = ["others"]| => 2:13: unknown counter "others"; known counters:
+[judge]|counters = [""]| => 2:13: unknown counter ""; known counters:
 [judge]|counters = ["tail", "exec", "tail"]| => 2:29: counter "tail" is listed twice
 [judge]|counters = ["tail", { counter = "tail", higher = "better" }]| => 2:33: counter "tail" is listed twice
 [judge]|counters = ["latency", "tail", "exec", "lock", "items", "cpu", "file:/1", "file:/2", "file:/3"]| => 2:12: counters must have at most 8 elements, not 9
@@ -204,7 +208,7 @@ metrics = 1| => 1:11: metrics must be one table, [metrics], not 1
 [[host]]|name = "x"|when = { cpu_modle = "*" }| => 3:22: unknown key "cpu_modle" in [when]; did you mean "cpu_model"?
 [[host]]|name = "x"|when = { colour = "red" }| => 3:19: unknown key "colour" in [when]; known keys: arch, canary, cores
 [[host]]|name = "x"|when = { has = "cache_shart" }| => 3:16: has must be one of "cache_shard", "exact_parsing", "deferred_wakeups", "pwlocks", not the string "cache_shart"; did you mean "cache_shard"?
-[[host]]|name = "x"|when = { arch = "no" }|hosts = 1| => 4:9: unknown key "hosts" in [[host]]; known keys: 
+[[host]]|name = "x"|when = { arch = "no" }|hosts = 1| => 4:9: unknown key "hosts" in [[host]]; known keys:
 [[host]]|name = "x"|when = { arch = "no" }|shard.size = 0| => 4:14: size must be a whole number from 1 to 1024
 [[host]]|name = "x"|when = { arch = "no" }|[host.daemon]|mdoe = 1| => 5:8: unknown key "mdoe" in [daemon]; did
 [[host]]|name = "x"|when = { arch = "no" }|[[host.workqueue]]|scope = "smt"| => 4:1: a rule needs a match
@@ -232,7 +236,8 @@ mode = "tune”| => 1:8: put it in straight quotes: "tune"
 )t";
 
 TEST(PolicyError, EachKindHasItsPlaceAndSaysWhatIsAllowed) {
-    for_lines(kWrongDocuments, " => ", [](std::string text, std::string error) {
+    for_lines(kWrongDocuments, " => ", 90, [](const std::string& document, const std::string& error) {
+        std::string text = document;
         std::ranges::replace(text, '|', '\n');
         expect_one_error(text, error);
     });
@@ -253,14 +258,9 @@ TEST(PolicyError, EachKindHasItsPlaceAndSaysWhatIsAllowed) {
         {std::string("[shard]\nsi\0ze = 8\n", 18), "2:3: control character 0x00"},
         {"# \x1b[2J\n", "1:3: control character 0x1b"},
         {"a = 1\r b = 2\n", "1:6: control character 0x0d"},
-        {"a = 1\r", "1:6: control character 0x0d"},
         {"x = \"\x7f\"\n", "1:6: control character 0x7f"},
         {"x = 1 # \xff\n", "1:9: not UTF-8: byte 0xff"},
-        {"x = \"\xed\xa0\x80\"\n", "1:6: not UTF-8"},
-        {"x = \"\xe2\x82", "1:6: not UTF-8"},
         {"#" + std::string(5000, 'x') + "\n", "1:4097: line longer than 4096 bytes"},
-        {"a = " + std::string(4000, '['), "1:21: values nested deeper than 16 levels"},
-        {"a = " + repeated("[\n", 100000), "17:1: values nested deeper than 16 levels"},
         {"a = " + repeated("{a=", 1000), "1:53: values nested deeper than 16 levels"},
         {"a = [\"\\\"[\", '''\n[''', '[', # [\n" + repeated("[", 17), "3:16: values nested deeper"},
         {repeated("a.", 1000) + "a = 1\n", "1:258: more than 128 dots in a line"},
@@ -280,34 +280,19 @@ TEST(PolicyError, WashoutAndWindowOfSeveralFiles) {
     EXPECT_TRUE(load_texts({"judge.window = \"1s\"", "judge.washout = \"0s\""}));
 }
 
-// The library's own report in one line. Each version has its own column and words.
+// The library's own report in one line. Each version has its own column and words. PolicyDocuments has more.
 TEST(PolicyError, WrongSyntaxIsOneErrorWithItsLine) {
     const std::vector<std::pair<std::string, unsigned>> cases = {
         {"a = 1\nb = 2\na = 3\n", 3},
-        {"a = 1\na.b = 2\n", 2},
-        {"a = {b = 1}\n\na.c = 2\n", 3},
         {"a = []\n\n[a.b]\n", 3},
         {"[shard]\nsize = 8\n[daemon]\n[shard]\n", 4},
-        {"[[workqueue]]\n[workqueue]\n", 2},
-        {"[workqueue]\n[[workqueue]]\n", 2},
         {"host={}\n[host.shard]\n[shard]\n", 2},
-        {"[a]\nb = 1\n[a.b]\n", 3},
-        {"\na = 1979-13-01\n", 2},
-        {"a = 25:00:00\n", 1},
         {"b = 1\na = 1979-05-27T07:32:61\n", 2},
         {"\n\n[a\nb = 1\n", 3},
-        {"[shard]\n]\n", 2},
-        {"[a] b = 1\n", 1},
         {"a = [1, 2\nb = 3\n", 2},
-        {"a = {b = 1,}\n", 1},
-        {"\na = 3 4\n", 2},
         {"\na b = 4\n", 2},
         {"\na = \nb = 1\n", 2},
-        {"\na = 01\n", 2},
-        {"a = \"abc\nb = 1\n", 1},
         {"[shard]\nx = \"C:\\path\"\n", 2},
-        {"x = \"\\uD800\"\n", 1},
-        {"e=[[=]]\n", 1},
         {"\xef\xbb\xbfx = 1\nx = [}\n", 2},
     };
     for (const auto& [text, line] : cases) {
