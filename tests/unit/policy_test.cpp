@@ -14,11 +14,9 @@
 namespace wq {
 namespace {
 
-using test::File;
 using namespace std::chrono_literals;
 using test::load_texts;
 using test::mistakes_in_texts;
-using test::TempTree;
 using testing::Each;
 using testing::ElementsAre;
 using testing::StartsWith;
