@@ -172,6 +172,10 @@ struct wq_edge {
     __u64 started;
     __u64 completed;
     __u64 cpu_time; /* us, in whole ticks */
+    __u32 worker_pools; /* distinct ones behind them */
+    __u32 workers;      /* of these pools */
+    __u32 uncounted;    /* there was no room for the mark of a pool */
+    __u32 padding;
 };
 
 /* ---- top */

@@ -106,9 +106,16 @@ WorkqueueWalk::WorkqueueWalk(std::unique_ptr<Loaded> loaded) : loaded_(std::move
 WorkqueueWalk::WorkqueueWalk(WorkqueueWalk&&) noexcept = default;
 WorkqueueWalk::~WorkqueueWalk() = default;
 
+// The kernel gives a pool the lowest ID that is free. Each CPU has four pools of its own; the others are for
+// unbound pools of several attributes.
+static unsigned most_pools() {
+    return 1024 + 16 * static_cast<unsigned>(std::max(libbpf_num_possible_cpus(), 1));
+}
+
 Result<WorkqueueWalk> WorkqueueWalk::load(bool looks) {
     auto skeleton = loaded<workqueues_bpf>(kListing, [looks](workqueues_bpf& object) {
         bpf_program__set_autoload(object.progs.wqt_look, looks);
+        if (looks) bpf_map__set_max_entries(object.maps.marks, most_pools());
     });
     if (!skeleton) return tl::unexpected(skeleton.error());
     const BpfErrors errors;
@@ -156,7 +163,9 @@ Result<KernelLook> WorkqueueWalk::look(const std::vector<std::uint64_t>& address
     KernelLook out{state.looked_at, state.jiffies_then, {}};
     for (std::size_t i = 0; i < addresses.size(); i++) {
         const wq_edge& edge = state.edges[i];
-        out.of.push_back({edge.pools, edge.started, edge.completed, edge.cpu_time});
+        const unsigned seen = edge.uncounted == 0 ? 1 : 0;
+        out.of.push_back({edge.pools, edge.started, edge.completed, edge.cpu_time, seen * edge.worker_pools,
+                          seen * edge.workers});
     }
     return out;
 }

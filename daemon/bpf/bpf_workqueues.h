@@ -53,6 +53,9 @@ struct KernelLook {
         std::uint64_t started = 0;
         std::uint64_t completed = 0;
         std::uint64_t cpu_time_us = 0;
+        // Of the worker pools that serve its CPUs, each counted once. A pool serves all workqueues of equal
+        // attributes. 0: not known.
+        unsigned worker_pools = 0, workers = 0;
     };
     std::vector<Counted> of;
 };

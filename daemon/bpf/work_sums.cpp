@@ -37,6 +37,8 @@ void add_statistics(WorkCount& count, const KernelLook& before, const KernelLook
     count.throughput = count.cpu = WorkCount::kUnknown;
     if (t >= before.of.size() || t >= after.of.size()) return;
     const auto &from = before.of[t], &to = after.of[t];
+    count.pools = to.worker_pools;
+    count.workers = to.workers;
     if (from.pools == 0 || from.pools != to.pools || after.ns <= before.ns) return;
     if (to.completed < from.completed || to.cpu_time_us < from.cpu_time_us) return;
     const auto completed = static_cast<double>(to.completed - from.completed);

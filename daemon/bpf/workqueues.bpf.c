@@ -34,6 +34,15 @@ __s32 asked_default = -1; /* the index of all others that follow the default sco
 struct wq_edge edges[WQ_TARGETS];
 __u64 looked_at, jiffies_then; /* ns, and jiffies */
 __u32 looked;                  /* 1: the walk is complete */
+__u64 looks;                   /* number of this look */
+/* By a pool's ID: the last look that met the pool (upper 48 bits), and for which targets (lower 16). So a
+ * pool behind many pool_workqueues counts once, and nothing has to be cleared. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1); /* see WorkqueueWalk::load() */
+    __type(key, __u32);
+    __type(value, __u64);
+} marks SEC(".maps");
 
 static __always_inline struct workqueue_struct* of_link(struct list_head* link) {
     return CAST(struct workqueue_struct,
@@ -171,9 +180,25 @@ static __always_inline bool is_in_place(const struct pool_workqueue* pwq) {
 struct look {
     __u64 wq;
     __u64 pwq;
+    __u64 spare; /* of the workqueue: its dfl_pwq, which serves only CPUs that were all offline */
     __u32 t;
     __u32 round;
 };
+
+static __always_inline void count_workers(struct wq_edge* edge, const struct worker_pool* pool, __u32 t) {
+    __u32 id = pool->id;
+    __u64 ours = looks << WQ_TARGETS, *mark = bpf_map_lookup_elem(&marks, &id);
+
+    if (!mark) {
+        edge->uncounted = 1;
+        return;
+    }
+    if (*mark >> WQ_TARGETS == looks) ours = *mark;
+    if (ours >> t & 1) return;
+    *mark = ours | 1ull << t;
+    edge->worker_pools++;
+    edge->workers += pool->nr_workers;
+}
 
 static long look_at_pool(__u32 i, struct look* look) {
     struct pool_workqueue* pwq = CAST(struct pool_workqueue, look->pwq);
@@ -185,6 +210,7 @@ static long look_at_pool(__u32 i, struct look* look) {
         ADD_STAT(edge->started, pwq, PWQ_STAT_STARTED);
         ADD_STAT(edge->cpu_time, pwq, PWQ_STAT_CPU_TIME);
         edge->pools += (number_of(pwq, edges) >> 6) * 0x9e3779b97f4a7c15ull;
+        if (look->pwq != look->spare) count_workers(edge, pwq->pool, look->t % WQ_TARGETS);
     }
     look->pwq = (__u64)of_pool_link(pwq->pwqs_node.next);
     return 0;
@@ -204,6 +230,7 @@ static long look_at(__u32 i, struct look* look) {
     /* Otherwise this is the list's head. */
     if ((__u64)CAST(struct pool_workqueue, look->pwq)->wq == look->wq && (t = asked_for(wq)) >= 0) {
         look->t = t;
+        look->spare = (__u64)wq->dfl_pwq;
         bpf_loop(MOST_POOLS, look_at_pool, look, 0);
     }
     look->wq = (__u64)of_link(wq->list.next);
@@ -217,6 +244,7 @@ int wqt_look(struct bpf_iter__task* ctx) {
 
     if (!ctx->task) return 0;
     __builtin_memset(edges, 0, sizeof(edges));
+    looks++;
     looked_at = bpf_ktime_get_ns();
     jiffies_then = bpf_jiffies64();
     bpf_loop(MOST_WORKQUEUES, look_at, &look, 0);
