@@ -312,6 +312,7 @@ class BpfCounters : public WorkCounters {
         if (!after) return tl::unexpected(after.error());
         auto count = sums_of(t, *after - window.queued_before);
         if (!count) return tl::unexpected(count.error());
+        if (entry_refused_) count->lock = WorkCount::kUnknown;
         if (window.begin && window.end) add_statistics(*count, *window.begin, *window.end, t);
         window.count = *count;
         return {};

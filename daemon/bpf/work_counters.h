@@ -24,8 +24,8 @@ struct WorkCount {
     double latency = 0;       // mean, from queueing to the end; waiting for pool->lock included, see limits()
     double tail = 0;          // p99 of queueing to start, to 1%; 0 unless attached with tails
     double exec = 0;          // mean, from start to end, of those that started
-    double lock = 0;          // mean, from entering __queue_work() to holding pool->lock
-    std::uint64_t stuck = 0;  // of all queued: on a pool_workqueue that is no longer installed
+    double lock = 0;  // mean, from entering __queue_work() to holding pool->lock; kUnknown: see limits()
+    std::uint64_t stuck = 0;       // of all queued: on a pool_workqueue that is no longer installed
     std::uint64_t unfinished = 0;  // queued, but still open
     std::uint64_t lost = 0;        // cancelled, queued again, no room to record them, or not seen
     std::uint64_t timed = 0;       // all items, or every N-th: see sample()

@@ -17,7 +17,8 @@ namespace wq {
 // items. WAITED: how long these waited (empty without tails).
 WorkCount count_of(std::uint64_t queued, const wq_sums& timed, const Histogram& waited);
 
-// Sets throughput, cpu, pools and workers of COUNT for target T (from 0), whose window was between the two looks.
+// Sets throughput, cpu, pools and workers of COUNT for target T (from 0), whose window was between the two
+// looks.
 void add_statistics(WorkCount& count, const KernelLook& before, const KernelLook& after, unsigned t);
 
 // Sums the work seen on watched CPUs over several attachments. Holds up to kMost kinds of work; items of

@@ -77,6 +77,7 @@ static void describe(JsonPlace& at, LedgerEntry& entry) {
     at("decided_pairs", entry.decided_pairs);
     at("updated", entry.updated, std::int64_t{0}, kMaxTime);
     at("number", entry.number);
+    at("lowest_lock", entry.lowest_lock, 0.0, kMax);
     if (std::ranges::all_of(entry.columns, [](const auto& c) { return c.counter.guard; }))
         at.refuse("an entry with no counters other than guards");
     if (!entry.watch.empty() && entry.watch.size() != entry.columns.size())
@@ -104,6 +105,14 @@ std::string LedgerKey::text() const {
 const LedgerEntry* Ledger::find(const LedgerKey& key) const {
     const auto found = entries_.find(key.text());
     return found == entries_.end() ? nullptr : &found->second;
+}
+
+double Ledger::lowest_lock(const LedgerKey& key) const {
+    std::optional<double> out;
+    for (const auto& [text, entry] : entries_)
+        if (entry.lowest_lock && entry.key.kernel == key.kernel && entry.key.topology == key.topology)
+            out = std::min(out.value_or(*entry.lowest_lock), *entry.lowest_lock);
+    return out.value_or(0);
 }
 
 void Ledger::put(LedgerEntry entry) {

@@ -48,6 +48,8 @@ struct LedgerEntry {
     std::uint64_t decided_pairs = 0;
     std::int64_t updated = 0;  // s since 1970, the last pair
     std::uint64_t number = 0;  // of its last verdict in verdicts.log; 0: none
+    // Of all its windows: the shortest mean wait of an item for pool->lock, ns; empty: not seen.
+    std::optional<double> lowest_lock;
 };
 
 // The part of ALPHA that the (ALARMS + 1)-th comparison of the same arms may use: alpha / 2^(alarms + 1). All
@@ -74,6 +76,10 @@ class Ledger {
     // What could not be counted when comparisons were last measured. It is part of their keys, but is only
     // known when counters are attached, which is after the ledger is first used.
     std::string lacks;
+    // The lowest LedgerEntry::lowest_lock under the kernel and topology of KEY: about what a free lock costs
+    // here, with our own probe. It is in the ledger because the first pairs after a restart may all be of
+    // targets whose lock is not free. ns; 0: none was seen.
+    [[nodiscard]] double lowest_lock(const LedgerKey& key) const;
 
   private:
     std::map<std::string, LedgerEntry> entries_;  // by LedgerKey::text()

@@ -93,6 +93,7 @@ void describe(JsonPlace& at, VerdictRecord& r) {
     at("alpha", r.settings.alpha, std::numeric_limits<double>::min(), kMaxAlpha);
     at("tolerance", r.settings.tolerance, 0.0, 1.0);
     at("max_pairs", r.settings.max_pairs, 1U, kMaxPairs);
+    at("contention", r.contention);
     at("differences", r.differences);
 }
 

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/journal.h"
 #include "base/result.h"
 #include "evidence/comparison.h"
+#include "evidence/contention.h"
 #include "evidence/ledger.h"
 #include "policy/policy.h"
 #include "state/state_file.h"
@@ -60,6 +62,7 @@ struct VerdictRecord {
     std::string reason;
     Standing standing;
     JudgeSettings settings;
+    std::optional<Contention> contention;  // of the target, as of its last pair; empty: not measured
     std::vector<Differences> differences;  // only in the file, and there only in the newest lines
 };
 

@@ -334,6 +334,7 @@ std::optional<ComparisonView> Experiment::view_of(const std::string& name) const
     out.measuring = measured != nullptr;
     out.by_hand = book_.orders.contains(name);
     out.lost_seconds = book_.lost(name, edges_.clock.wall());
+    out.contention = contention_of(book_, ledger(), *taker);
     const LedgerEntry* entry = ledger().find(taker->key);
     if (entry == nullptr) return out;
     out.judgement = entry->judgement;

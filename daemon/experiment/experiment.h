@@ -20,6 +20,7 @@ struct ComparisonView : Taker {
     Effect effect = {};                          // of the counter that decided, or is nearest to a decision
     double lost_seconds = 0;                     // of today's budget
     bool measuring = false;                      // takes part in the running slot
+    std::optional<Contention> contention = {};
 };
 
 // Runs experiments on all busy targets in slots. The loop calls it and passes values; it calls down alone:

@@ -112,7 +112,7 @@ void TargetPair::read_work(unsigned w, PairResult& out) {
         out.counted = false;
         return spoil(count.error().text);
     }
-    window.count = *count;
+    window.count = out.counts.at(w) = *count;
     out.items += all_items(*count);
     out.stuck += count->stuck;
     for (std::size_t i = 0; i < meters_.counters.size(); i++)

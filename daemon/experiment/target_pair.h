@@ -31,9 +31,10 @@ struct PairResult {
     std::optional<unsigned> lost;  // the window that counts against its arm
     // Of each counter, in both windows; empty if it was not measured in both.
     std::vector<std::optional<std::array<double, 2>>> values;
-    std::uint64_t items = 0;  // of both windows, with unfinished and lost ones
-    std::uint64_t stuck = 0;  // of these, on pools that are no longer the workqueue's
-    bool counted = true;      // false: `items` is incomplete
+    std::uint64_t items = 0;               // of both windows, with unfinished and lost ones
+    std::uint64_t stuck = 0;               // of these, on pools that are no longer the workqueue's
+    bool counted = true;                   // false: `items` is incomplete
+    std::array<WorkCount, 2> counts = {};  // if the work is counted
 };
 
 // Measures the two windows of one target. Times are us of CLOCK_MONOTONIC.

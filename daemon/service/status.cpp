@@ -111,6 +111,7 @@ json target_json(const Engine& engine, const std::optional<ComparisonView>& view
             {"strict", value_or_null(target.now.strict)},
             {"outcome", outcome ? json(name_of(*outcome)) : json(nullptr)},
             {"comparison", comparison_json(view, engine.policy().judge)},
+            {"contention", to_json(view ? view->contention : std::nullopt)},
             {"verdict", target.step.verdict != nullptr ? to_json(*target.step.verdict) : json(nullptr)}};
 }
 
