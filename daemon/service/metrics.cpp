@@ -170,14 +170,45 @@ void add_experiments(Exposition& out, const ExperimentTotals& totals) {
     out.sample({{"outcome", "undecided"}}, totals.undecided);
 }
 
+struct ArmRow {
+    Labels labels;
+    ArmWork work;
+};
+
+// What is not seen has no series.
+template <class T>
+void add_arms(Exposition& out, const std::vector<ArmRow>& arms, const char* name, const char* help,
+              std::optional<T> ArmWork::*value, double unit = 1) {
+    out.metric(name, help);
+    for (const auto& [labels, work] : arms)
+        if (work.*value) out.sample(labels, *(work.*value) * unit);
+}
+
+void add_contention(Exposition& out, const std::vector<ArmRow>& arms) {
+    add_arms(out, arms, "wq_tuned_lock_wait_seconds",
+             "Wait of an item for the lock of its pool, above the lowest that was seen on this host.",
+             &ArmWork::lock_ns, 1e-9);
+    add_arms(out, arms, "wq_tuned_contention_ratio", "That wait as a share of latency.",
+             &ArmWork::lock_percent, 0.01);
+    add_arms(out, arms, "wq_tuned_pools", "Worker pools of a target under an arm.", &ArmWork::pools);
+    add_arms(out, arms, "wq_tuned_workers", "kworkers of these pools.", &ArmWork::workers);
+}
+
 void add_running(Exposition& out, const MetricsInput& in) {
     std::map<Course, std::size_t> courses;
     std::size_t measured = 0;
+    std::vector<ArmRow> arms;
     for (const auto& [name, target] : in.engine.targets()) {
         const auto view = in.experiment.view_of(name);
         if (!view) continue;
         courses[view->course]++;
         measured += view->measuring ? 1 : 0;
+        if (!view->contention || arms.size() >= 2 * kMostTargetSeries) continue;
+        const auto& [reference, candidate] = *view->contention;
+        arms.push_back(
+            {{{"target", name}, {"arm", "reference"}, {"scope", view->arms.reference.name()}}, reference});
+        arms.push_back(
+            {{{"target", name}, {"arm", "candidate"}, {"scope", view->arms.candidate.name()}}, candidate});
     }
     out.metric("wq_tuned_comparisons", "Targets with a comparison, by its course.");
     for (const Course course : {Course::dense, Course::sparse, Course::resting, Course::watched})
@@ -185,6 +216,7 @@ void add_running(Exposition& out, const MetricsInput& in) {
     out.metric("wq_tuned_targets_measured", "Targets in the slot that runs.", measured);
     out.metric("wq_tuned_lost_seconds_today", "Time that all targets lost to experiments today (UTC).",
                in.experiment.totals().lost_today);
+    add_contention(out, arms);
 }
 
 // Writes only the workqueues with the most items.

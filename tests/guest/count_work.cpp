@@ -96,6 +96,8 @@ nlohmann::ordered_json json_of(const wq::WorkCount& count) {
             {"tail", count.tail},
             {"exec", count.exec},
             {"lock", count.lock},
+            {"pools", count.pools},
+            {"workers", count.workers},
             {"stuck", count.stuck},
             {"unfinished", count.unfinished},
             {"lost", count.lost},

@@ -291,6 +291,7 @@ void print_progress(const json& target) {
             lines.emplace_back("verdict", verdict_text(verdict));
         if (const auto now = target.value("comparison", json(nullptr)); now.is_object())
             lines.emplace_back("evidence", progress_text(now, wall_clock()));
+        for (auto& line : contention_lines(target)) lines.push_back(std::move(line));
     } catch (const json::exception&) {
         return;
     }
@@ -346,7 +347,7 @@ json explanation_json(const Machine& machine, const PlanLine& line, const json& 
     json out = plan_json(machine, line);
     const ExperimentPlan experiments = experiments_of(machine, {line});
     out["experiments"] = experiments_json(experiments.targets.front(), experiments.slot_seconds);
-    for (const char* key : {"state", "outcome", "comparison", "verdict"})
+    for (const char* key : {"state", "outcome", "comparison", "contention", "verdict"})
         out[key] = target.is_object() ? target.value(key, json(nullptr)) : json(nullptr);
     out["hosts"] = hosts_json(machine.policy);
     for (std::size_t i = 0; i < line.candidates.size(); i++) {

@@ -129,6 +129,7 @@ json running_status(const Options& options, json said, bool host) {
                                                   {"strict", or_null(now->strict)},
                                                   {"outcome", nullptr},
                                                   {"comparison", nullptr},
+                                                  {"contention", nullptr},
                                                   {"verdict", nullptr}};
         target["scope"] = word_or_null(now->scope.word);
         target["effective"] = name_or_null(now->scope.effective);
@@ -249,8 +250,12 @@ std::string head_text(const json& document) {
 
 // ONE: the table has one target, and nothing else is shown.
 std::string status_text_of(const json& document, bool one, bool verbose) {
-    const std::string rows = states_text(document.at("targets"), false);
-    if (one) return rows;
+    std::string rows = states_text(document.at("targets"), false);
+    if (one) {
+        for (const auto& [label, text] : contention_lines(document.at("targets").front()))
+            rows += wrapped(fmt::format("{}: {}", label, text));
+        return rows;
+    }
     const json masks = document.value("masks", json::array());
     return head_text(document) + rows + (masks.empty() ? "" : "\n" + states_text(masks, true)) +
            host_text(document, verbose);

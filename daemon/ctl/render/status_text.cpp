@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "ctl/render/terminal.h"
 #include "evidence/comparison.h"
+#include "evidence/contention.h"
 #include "machine/kernel_info.h"
 
 namespace wq::ctl {
@@ -103,6 +104,19 @@ std::string progress_text(const json& trial, std::int64_t now) {
     const std::string when = when_text(trial, now);
     return fmt::format("{}{}{}{}", text_in(trial, "course") == "watched" ? "watched: " : "", odds_text(trial),
                        pairs_text(trial), when.empty() ? "" : "; " + when);
+}
+
+std::vector<std::pair<const char*, std::string>> contention_lines(const json& target) {
+    const auto contention = contention_in(target.value("contention", json(nullptr)));
+    const json trial = target.value("comparison", json(nullptr));
+    if (!contention || !trial.is_object()) return {};
+    const std::string reference = text_in(trial, "reference");
+    const std::string candidate = text_in(trial, "candidate");
+    std::vector<std::pair<const char*, std::string>> out{
+        {"lock", lock_text(*contention, reference, candidate)}};
+    if (std::string pools = pools_text(*contention, reference, candidate); !pools.empty())
+        out.emplace_back("pools", std::move(pools));
+    return out;
 }
 
 std::string comparisons_text(const json& status, std::int64_t now) {
@@ -217,7 +231,9 @@ std::string verdict_text(const nlohmann::json& record) {
     if (const std::string reason = text("reason"); !reason.empty()) out += " (" + reason + ")";
     const std::string effect = effect_text_of(record);
     if (effect.empty()) return out;
-    return fmt::format("{}, {} in {}", out, effect, plural(record.value("pairs", 0U), "pair"));
+    const auto contention = contention_in(record.value("contention", json(nullptr)));
+    return fmt::format("{}, {} in {}{}", out, effect, plural(record.value("pairs", 0U), "pair"),
+                       contention ? "; " + text_of(*contention) : "");
 }
 
 }  // namespace wq::ctl

@@ -65,6 +65,31 @@ holds "CPU time is the kernel's, to 5%" '(.windows[0].cpu * .kernel_completed / 
 holds "four programs were attached, and then none" '.loaded == 4 and .left == 0'
 holds "at most 8 MB of maps" '.map_bytes | . > 1e6 and . <= 8e6'
 
+note "-- as many pools and kworkers as dump has, for each scope and for all that follow the default"
+# `like_dump TARGET FILTER`: the counts of TARGET against the workqueues of dump that the jq filter leaves. Between the
+# two a kworker can come or go, so it may take a few tries.
+# shellcheck disable=SC2016
+like_dump() {
+  local try counted dumped
+  for try in 1 2 3 4 5; do
+    counting "$1" 1
+    counted >/dev/null
+    counted=$(jq -c '.windows[0] | [.pools, .workers]' "$out")
+    dumped=$(wq-tunectl dump --json | jq -c "([.workqueues[] | $2 | .pools[]] | unique) as \$ids |
+      [(\$ids | length), ([.pools[] | select(.id as \$id | \$ids | index(\$id)) | .workers] | add)]")
+    [ "$counted" != "$dumped" ] || break
+  done
+  check_eq "pools and kworkers of $1 (try $try)" "$dumped" "$counted"
+  [ "$(jq '.[0] >= 1 and .[1] >= .[0]' <<<"$counted")" = true ] || fail "not known"
+}
+for scope in cpu smt cache system; do
+  echo "$scope" >"$workqueues/$wq/affinity_scope"
+  like_dump "$wq" "select(.name == \"$wq\")"
+done
+check_eq "one pool for all CPUs" 1 "$(jq '.windows[0].pools' "$out")"
+echo default >"$workqueues/$wq/affinity_scope"
+like_dump @default 'select(.kind == "unbound" and .scope == "default")'
+
 note "-- every seventh timed: all are counted"
 counting "$wq" 60 --every 7
 load_mbs c0 4 2 >/run/wq-tests/mbs
