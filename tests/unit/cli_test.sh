@@ -195,7 +195,7 @@ mkdir -p "$root/judged/var/lib/wq-tuned"
 printf '%s' '{"version":1,"number":1,"kernel":"6.12 cpu smt cache numa system","topology":"another","scheduler":"","class":"kcryptd-#","reference":"cache",' \
   '"candidate":"smt","reference_origin":"kernel","partitions":["",""],' \
   '"counters":"","window":"","target":"kcryptd-7","cpus":"0-7","time":1000000000,"comparison":1,"judged":true,"verdict":"regressed",' \
-  '"reason":"","counter":"latency","pairs":7,"e_regressed":41.5,"e_improved":0.1,"effect_percent":12.5,"interval_percent":null,"alpha":0.05,"tolerance":0,"max_pairs":64,"differences":[]}' $'\n' >"$root/judged/var/lib/wq-tuned/verdicts.log"
+  '"reason":"","counter":"latency","pairs":7,"e_regressed":41.5,"e_improved":0.1,"effect_percent":12.5,"interval_percent":null,"alpha":0.05,"tolerance":0,"max_pairs":64,"contention":null,"differences":[]}' $'\n' >"$root/judged/var/lib/wq-tuned/verdicts.log"
 for columns in 60 80; do
   for command in "" status plan ab bench report; do
     # shellcheck disable=SC2086

@@ -185,6 +185,27 @@ TEST_F(MetricsTest, ComparisonsAndTheirEvidence) {
         << "two comparisons, four counters, two directions, seven stakes";
 }
 
+TEST_F(MetricsTest, ContentionIsToldByArmWhereItWasSeen) {
+    counters_.count = [this](const std::string& target, unsigned slot) {
+        WorkCount out = window(target, word_[target][slot]);
+        const bool smt = word_[target][slot] == "smt";
+        out.lock = target == "kcryptd" ? smt ? 40 : 540 : WorkCount::kUnknown;
+        out.pools = smt ? 12 : 2;
+        return out;
+    };
+    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_pools{"))) << "no pair yet";
+    run_slot();
+    const std::string cache = "{target=\"kcryptd\",arm=\"reference\",scope=\"cache\"}";
+    const std::string smt = "{target=\"kcryptd\",arm=\"candidate\",scope=\"smt\"}";
+    EXPECT_DOUBLE_EQ(value("wq_tuned_lock_wait_seconds" + cache), 5e-7);
+    EXPECT_NEAR(value("wq_tuned_contention_ratio" + cache), 0.5, 0.05);
+    EXPECT_EQ(value("wq_tuned_contention_ratio" + smt), 0);
+    EXPECT_EQ(value("wq_tuned_pools" + smt), 12);
+    EXPECT_EQ(value("wq_tuned_pools{target=\"writeback\",arm=\"reference\",scope=\"cache\"}"), 2);
+    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_contention_ratio{target=\"writeback\"")));
+    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_workers{"))) << "not known";
+}
+
 TEST_F(MetricsTest, TheKindOfTheMachineIsToldOnceAndByItsHashElsewhere) {
     const std::string before = machine();
     EXPECT_THAT(text(), HasSubstr(",arch=\"x86_64\",vendor=\"GenuineIntel\",model=\"Xeon 1\",packages=\"2\","

@@ -201,6 +201,7 @@ TEST(PolicyJudge, EachMistakeInTheCountersHasItsPlace) {
          "throughput, cpu, psi:cpu.some, psi:io.some, psi:io.full, psi:memory.some, psi:memory.full, "
          "diskstats:DEV.rkB, diskstats:DEV.wkB, file:/PATH"},
         {"counters = [\"others\"]", "13: unknown counter \"others\"; known counters: "},
+        {"counters = [\"workers\"]", "13: unknown counter \"workers\"; known counters: "},
         {"counters = [\"\"]", "13: unknown counter \"\"; known counters: "},
         {"counters = [\"tail\", \"exec\", \"tail\"]", "29: counter \"tail\" is listed twice"},
         {"counters = [\"tail\", { counter = \"tail\", higher = \"better\" }]",
@@ -222,8 +223,9 @@ TEST(PolicyJudge, AGuardHasACounterAndATolerance) {
     const auto read = judging(
         "guards = [{ counter = \"throughput\", tolerance = \"0%\" },\n"
         "{ tolerance = \"2.5%\", counter = \"others\" }, { counter = \"psi:io.full\", tolerance = \"100%\" "
-        "}]");
-    EXPECT_EQ(read.guards, (std::vector<Guard>{{"throughput", 0}, {"others", 0.025}, {"psi:io.full", 1}}));
+        "}, { counter = \"workers\", tolerance = \"50%\" }]");
+    EXPECT_EQ(read.guards, (std::vector<Guard>{
+                               {"throughput", 0}, {"others", 0.025}, {"psi:io.full", 1}, {"workers", 0.5}}));
     EXPECT_TRUE(judging("guards = []").guards.empty());
 }
 

@@ -65,7 +65,16 @@ TEST_F(ProgressTest, FromNoPairToASlotOrAPause) {
 
 TEST_F(ProgressTest, EvidenceGrowsAndTheVerdictIsCounted) {
     costs("smt", 0.8);
+    EXPECT_TRUE(target_of("kcryptd").at("contention").is_null());
+    EXPECT_TRUE(ctl::contention_lines(target_of("kcryptd")).empty());
     for (int i = 0; i < 5; i++) run_slot();
+    EXPECT_EQ(target_of("kcryptd").at("contention").at("reference").at("lock_ns"), 0);
+    const auto lines = ctl::contention_lines(target_of("kcryptd"));
+    ASSERT_EQ(lines.size(), 1U) << "kworkers are not known";
+    EXPECT_THAT(lines[0].second, EndsWith(": a scope finer than cache can hardly gain by the lock"));
+    json damaged = target_of("kcryptd");
+    damaged["contention"]["reference"] = 7;
+    EXPECT_TRUE(ctl::contention_lines(damaged).empty());
     const json trial = trial_of("kcryptd");
     EXPECT_EQ(trial.at("pairs"), 5);
     EXPECT_EQ(trial.at("counter"), "latency");

@@ -118,5 +118,22 @@ TEST(StatisticsOfPools, AreKnownOrNot) {
     }
 }
 
+// Unlike these, pools and kworkers are those of the window's end, also if the pools were replaced before.
+TEST(StatisticsOfPools, PoolsAndWorkersAreThoseOfTheEnd) {
+    for (const std::uint64_t hash : {7, 8}) {
+        Statistics of;
+        of.before.of[1].worker_pools = of.before.of[1].workers = 99;
+        of.after.of[1].pools = hash;
+        of.after.of[1].worker_pools = 12;
+        of.after.of[1].workers = 31;
+        add_statistics(of.count, of.before, of.after, 1);
+        EXPECT_EQ(of.count.pools, 12U);
+        EXPECT_EQ(of.count.workers, 31U);
+    }
+    Statistics of;
+    add_statistics(of.count, of.before, of.after, 2);
+    EXPECT_EQ(of.count.pools + of.count.workers, 0U) << "no such target";
+}
+
 }  // namespace
 }  // namespace wq
