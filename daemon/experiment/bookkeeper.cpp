@@ -92,7 +92,9 @@ void add_fields(LogLine& line, const std::string& name, const VerdictRecord& rec
 }  // namespace
 
 std::optional<Contention> contention_of(const OrderBook& book, const Ledger& ledger, const Taker& taker) {
-    return book.of(taker.name).seen.of(taker.arms.key(), ledger.lowest_lock(taker.key));
+    const WorkSeen& seen = book.of(taker.name).seen;
+    const std::string arms = taker.arms.key();
+    return seen.of(arms, 0) ? seen.of(arms, ledger.lowest_lock(taker.key)) : std::nullopt;
 }
 
 Bookkeeper::Bookkeeper(const ExperimentEdges& edges, OrderBook& book, LedgerFile& ledger)

@@ -424,7 +424,7 @@ TEST_F(ExperimentSeen, AVerdictSaysWhatTheLockAndTheKworkersWere) {
     EXPECT_EQ(smt.lock_ns, 0);
     EXPECT_EQ(cache.pools, 2U);
     EXPECT_EQ(smt.workers, 31U);
-    EXPECT_TRUE(log_.has("; lock wait "));
+    EXPECT_THAT(log_.lines, Contains(testing::Field(&LogLine::text, HasSubstr("; lock wait "))));
     const auto line = std::ranges::find(log_.lines, Event::verdict, &LogLine::event);
     ASSERT_NE(line, log_.lines.end());
     EXPECT_THAT(line->fields, Contains(std::pair<std::string, std::string>("WQ_WORKERS_CANDIDATE", "31")));
@@ -461,7 +461,7 @@ TEST_F(ExperimentSeen, WhatIsNotSeenIsNotZero) {
     ASSERT_TRUE(last().contention);
     EXPECT_FALSE(last().contention->reference.lock_ns || last().contention->candidate.lock_percent);
     EXPECT_FALSE(last().contention->reference.workers);
-    EXPECT_TRUE(log_.has("; lock wait not seen"));
+    EXPECT_THAT(log_.lines, Contains(testing::Field(&LogLine::text, HasSubstr("; lock wait not seen"))));
 }
 
 TEST_F(ExperimentSeen, PairsThatDoNotCountTellNothing) {
