@@ -78,14 +78,13 @@ std::string text_of(const Contention& contention) {
 std::string lock_text(const Contention& contention, const std::string& reference,
                       const std::string& candidate) {
     const ArmWork &from = contention.reference, &to = contention.candidate;
-    if (!from.lock_percent || !to.lock_percent) return "waiting for it is not seen on this kernel";
-    return fmt::format(
-        "waiting for it is {} of latency under {} ({:.0f} ns an item), {} under {} ({:.0f} ns){}",
-        percent_text(*from.lock_percent), reference, *from.lock_ns, percent_text(*to.lock_percent), candidate,
-        *to.lock_ns,
-        *from.lock_percent < kLeastLockPercent
-            ? fmt::format(": a scope finer than {} can hardly gain by the lock", reference)
-            : "");
+    if (!from.lock_percent || !to.lock_percent) return "not seen on this kernel";
+    return fmt::format("{} of latency under {} ({:.0f} ns an item), {} under {} ({:.0f} ns){}",
+                       percent_text(*from.lock_percent), reference, *from.lock_ns,
+                       percent_text(*to.lock_percent), candidate, *to.lock_ns,
+                       *from.lock_percent < kLeastLockPercent
+                           ? fmt::format(": a scope finer than {} can hardly gain by the lock", reference)
+                           : "");
 }
 
 std::string pools_text(const Contention& contention, const std::string& reference,

@@ -99,11 +99,11 @@ TEST(Contention, IsToldInWords) {
     const Contention much{{1200, 14.2, 2, 9}, {3, 0.04, 12, 31}};
     EXPECT_EQ(text_of(much), "lock wait 14% of latency -> 0.04%, pools 2 -> 12, kworkers 9 -> 31");
     EXPECT_EQ(lock_text(much, "cache", "smt"),
-              "waiting for it is 14% of latency under cache (1200 ns an item), 0.04% under smt (3 ns)");
+              "14% of latency under cache (1200 ns an item), 0.04% under smt (3 ns)");
     EXPECT_EQ(pools_text(much, "cache", "smt"), "2 with 9 kworkers under cache, 12 with 31 under smt");
     const Contention unseen{{{}, {}, 2, 9}, {{}, {}, 2, 31}};
     EXPECT_EQ(text_of(unseen), "lock wait not seen, pools 2, kworkers 9 -> 31");
-    EXPECT_EQ(lock_text(unseen, "cache", "smt"), "waiting for it is not seen on this kernel");
+    EXPECT_EQ(lock_text(unseen, "cache", "smt"), "not seen on this kernel");
     const Contention unknown{{0, 0, {}, {}}, {0, 0.001, 2, {}}};
     EXPECT_EQ(text_of(unknown), "lock wait 0% of latency -> under 0.01%");
     EXPECT_EQ(pools_text(unknown, "cache", "smt"), "");

@@ -113,7 +113,7 @@ std::vector<std::pair<const char*, std::string>> contention_lines(const json& ta
     const std::string reference = text_in(trial, "reference");
     const std::string candidate = text_in(trial, "candidate");
     std::vector<std::pair<const char*, std::string>> out{
-        {"lock", lock_text(*contention, reference, candidate)}};
+        {"lock wait", lock_text(*contention, reference, candidate)}};
     if (std::string pools = pools_text(*contention, reference, candidate); !pools.empty())
         out.emplace_back("pools", std::move(pools));
     return out;

@@ -35,7 +35,8 @@ std::string odds_text(const nlohmann::json& trial);
 // min".
 std::string progress_text(const nlohmann::json& trial, std::int64_t now);
 
-// What TARGET of a status document has under "contention", as lines with their labels "lock" and "pools".
+// What TARGET of a status document has under "contention", as lines with their labels "lock wait" and
+// "pools".
 std::vector<std::pair<const char*, std::string>> contention_lines(const nlohmann::json& target);
 
 // All comparisons of a status document: "5 of 14 targets: 3 improved, 1 undecided, 1 regressed; next pair in
