@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <numeric>
 
 namespace wq {
 namespace {
@@ -31,6 +33,13 @@ WorkCount count_of(std::uint64_t queued, const wq_sums& timed, const Histogram& 
     count.lock = mean(timed.lock, timed.timed);
     count.tail = waited.percentile(0.99);
     return count;
+}
+
+void set_enqueued(WorkCount& count, const wq_enqueued& times) {
+    const auto items = std::accumulate(std::begin(times.items), std::end(times.items), std::uint64_t{0});
+    if (items == 0) return;
+    count.enqueue = mean(times.ns, items);
+    count.enqueued.assign(std::begin(times.items), std::end(times.items));
 }
 
 void add_statistics(WorkCount& count, const KernelLook& before, const KernelLook& after, unsigned t) {
