@@ -16,9 +16,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kLeastCpu = 0.01;   // CPUs; work that uses less only counts in the summary
-constexpr double kHintCpu = 0.05;    // CPUs; below this, no comparison of scopes is suggested
-constexpr double kLockShare = 0.10;  // below this, the wait for the lock is not mentioned
+constexpr double kLeastCpu = 0.01;    // CPUs; work that uses less only counts in the summary
+constexpr double kHintCpu = 0.05;     // CPUs; below this, no comparison of scopes is suggested
+constexpr double kLockShare = 0.10;   // below this, the wait for the lock is not mentioned
+constexpr double kContention = 0.01;  // of the latency; below this, no scope can gain much by the lock
 constexpr std::size_t kMostWork = 12;
 constexpr std::size_t kMostNamed = 3;  // kworkers
 
@@ -99,11 +100,32 @@ class Text {
         out_.say(line);
     }
 
+    void say_enqueue(const DiagnosedWorkqueue& wq) {
+        if (!wq.enqueue) return;
+        out_.say(fmt::format("queue_work() takes its callers {} (p50), {} (p90), {} (p95), {} (p99).",
+                             time_text(wq.enqueue->p50), time_text(wq.enqueue->p90),
+                             time_text(wq.enqueue->p95), time_text(wq.enqueue->p99)));
+    }
+
+    void say_contention(const DiagnosedWorkqueue& wq) {
+        if (wq.kind != "unbound" || !wq.lock_ns) return;
+        if (!wq.contention_share)
+            return out_.say("Contention is not known: nothing to compare its wait for pool->lock with.");
+        const std::string line =
+            fmt::format("Contention: {} per item above the lowest wait for pool->lock seen here, ",
+                        time_text(*wq.contention_ns));
+        if (*wq.contention_share < kContention)
+            return out_.say(line + "under 1% of its latency: a finer scope can hardly gain by the lock.");
+        out_.say(line + fmt::format("{:.0f}% of its latency.", *wq.contention_share * 100));
+    }
+
     // Suggests a comparison, if another scope could change something.
     void hint(const DiagnosedWorkqueue& wq) {
         if (!wq.scope || wq.target.empty() || wq.cpu < kHintCpu) return;
         std::vector<std::string_view> arms{name_of(*wq.scope)};
-        const bool contended = wq.lock_share ? *wq.lock_share >= kLockShare : wq.pool_cpus > 1;
+        const bool contended =
+            wq.lock_share ? *wq.lock_share >= kLockShare && wq.contention_share.value_or(1) >= kContention
+                          : wq.pool_cpus > 1;
         if (contended && !wq.finer.empty()) {
             for (const Scope scope : wq.finer) arms.push_back(name_of(scope));
             out_.say(wq.lock_share
@@ -169,7 +191,9 @@ class Text {
         say_times(work);
         if (!explained_.insert(work.workqueue).second) return;
         say_where(wq);
+        say_enqueue(wq);
         say_lock(wq);
+        say_contention(wq);
         hint(wq);
         say_workers(wq);
         say_events(wq);
@@ -258,6 +282,11 @@ Json work_json(const BusyWork& work, const DiagnosedWorkqueue& wq) {
             {"longest_ns", or_null(work.longest_ns)}};
 }
 
+Json enqueue_json(const std::optional<EnqueueTimes>& times) {
+    if (!times) return nullptr;
+    return {{"p50", times->p50}, {"p90", times->p90}, {"p95", times->p95}, {"p99", times->p99}};
+}
+
 Json workqueue_json(const DiagnosedWorkqueue& wq) {
     return {{"name", wq.name},
             {"id", wq.id},
@@ -273,6 +302,9 @@ Json workqueue_json(const DiagnosedWorkqueue& wq) {
             {"lock_share", or_null(wq.lock_share)},
             {"lock_ns", or_null(wq.lock_ns)},
             {"lock_cpu", or_null(wq.lock_cpu)},
+            {"contention_ns", or_null(wq.contention_ns)},
+            {"contention_share", or_null(wq.contention_share)},
+            {"enqueue_ns", enqueue_json(wq.enqueue)},
             {"items", or_null(wq.items)},
             {"cpu_hogs", or_null(wq.cpu_hogs)},
             {"cm_wakeups", or_null(wq.cm_wakeups)},

@@ -88,6 +88,10 @@ struct BusyWork {
     std::optional<double> longest_ns;    // CPU time that one item was seen to use without a sleep
 };
 
+struct EnqueueTimes {
+    double p50 = 0, p90 = 0, p95 = 0, p99 = 0;  // ns
+};
+
 // A workqueue that used CPU time, or that has events.
 struct DiagnosedWorkqueue {
     unsigned id = 0;   // names are not unique
@@ -99,6 +103,11 @@ struct DiagnosedWorkqueue {
     std::optional<double> lock_share;  // of the time from queueing to start
     std::optional<double> lock_ns;     // per item
     std::optional<double> lock_cpu;    // CPUs that spin for it
+    // The part of lock_ns above the lowest mean of any workqueue in this look: what is below is the lock
+    // without contention, and our probe. Empty if no other workqueue had enough items to compare with.
+    std::optional<double> contention_ns;
+    std::optional<double> contention_share;  // of the mean time from queueing to the end
+    std::optional<EnqueueTimes> enqueue;     // that producers spent in queue_work()
     // Only for unbound workqueues:
     std::optional<Scope> scope;   // in effect
     std::vector<Scope> finer;     // scopes that make more pools, the coarsest first; empty if none can help
