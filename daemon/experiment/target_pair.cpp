@@ -182,13 +182,14 @@ Status Counting::attach(const std::vector<Attached>& targets, Wanted wanted, con
     const auto is_attached = [&](const Attached& one) {
         return std::ranges::find(attached_, one) != attached_.end();
     };
-    if (!attached_.empty() && std::ranges::all_of(targets, is_attached)) return {};
+    if (!attached_.empty() && wanted == wanted_ && std::ranges::all_of(targets, is_attached)) return {};
     attached_.clear();
     std::vector<std::string> names;
     for (const Attached& one : targets) names.push_back(one.name);
     counters_.watch(watched);
     if (auto attached = counters_.attach(names, wanted); !attached) return attached;
     attached_ = targets;
+    wanted_ = wanted;
     return {};
 }
 

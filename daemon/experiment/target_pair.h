@@ -101,8 +101,8 @@ class Counting {
     [[nodiscard]] const std::string& why_not() const { return why_not_; }
     [[nodiscard]] bool works() const { return why_not_.empty(); }
     void set_why_not(const std::string& why) { why_not_ = why; }
-    // The programs stay attached as long as TARGETS are attached already. WATCHED: as in
-    // WorkCounters::watch().
+    // The programs stay attached as long as TARGETS are attached already, with all that is WANTED. WATCHED:
+    // as in WorkCounters::watch().
     Status attach(const std::vector<Attached>& targets, Wanted wanted, const CpuSet& watched);
     void detach();
     // The meters of target NAME, which is attached. ITEMS: that a window is expected to have.
@@ -116,6 +116,7 @@ class Counting {
     WorkCounters& counters_;
     std::string why_not_;
     std::vector<Attached> attached_;             // by index
+    Wanted wanted_;                              // of the last attach()
     std::map<std::string, std::uint64_t> seen_;  // completions at the last look
     std::uint64_t looked_at_ = 0;
 };

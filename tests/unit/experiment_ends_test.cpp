@@ -312,6 +312,21 @@ TEST_F(ExperimentEnds, OnAHostWithIsolatedCpusOnlyWhatARuleNamesIsTried) {
     EXPECT_EQ(counters_.watched_cpus.list(), "2");
 }
 
+TEST_F(ExperimentEnds, OnlyWhatIsJudgedIsAskedFor) {
+    Policy policy = smt_alone();
+    start(policy);
+    ASSERT_TRUE(run_to_slot());
+    EXPECT_EQ(counters_.wanted, Wanted{});
+    for (const char* guard : {"tail", "enqueue"}) {
+        experiment_->cancel_all("stop");
+        policy.judge.guards = {{guard, 0.01}};
+        start(policy);
+        ASSERT_TRUE(run_to_slot());
+        EXPECT_EQ(counters_.wanted.tails, std::string("tail") == guard);
+        EXPECT_EQ(counters_.wanted.enqueue, std::string("enqueue") == guard);
+    }
+}
+
 TEST_F(ExperimentEnds, WhatNoRuleNamesAnyMoreLeavesItsSlot) {
     tree_.write("sys/devices/system/cpu/isolated", "2\n");
     Policy policy = smt_alone();

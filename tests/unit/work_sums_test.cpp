@@ -35,6 +35,23 @@ TEST(WorkSums, EachItemTimed) {
     EXPECT_TRUE(std::isnan(count.cpu));
 }
 
+TEST(WorkSums, ProducersHaveAMeanAndAHistogram) {
+    WorkCount count;
+    set_enqueued(count, {});
+    EXPECT_TRUE(std::isnan(count.enqueue)) << "not seen is not zero";
+    EXPECT_TRUE(count.enqueued.empty());
+    wq_enqueued times{.ns = 101'000, .items = {}};
+    times.items[wq_bucket_by(1000, kTimeBits)] = 1;
+    times.items[wq_bucket_by(100'000, kTimeBits)] = 1;
+    set_enqueued(count, times);
+    EXPECT_DOUBLE_EQ(count.enqueue, 50'500);
+    ASSERT_EQ(count.enqueued.size(), WQ_TIME_BUCKETS);
+    Histogram shown(kTimeBits);
+    for (unsigned i = 0; i < count.enqueued.size(); i++) shown.add(i, count.enqueued[i]);
+    EXPECT_NEAR(shown.percentile(0.5), 1000, 1000 / 8.0);
+    EXPECT_NEAR(shown.percentile(0.99), 1e5, 1e5 / 8);
+}
+
 // An unfinished item counts with its age. If it did not start, it has no execution time.
 TEST(WorkSums, OpenItemsCountWithTheirAge) {
     const WorkCount count =

@@ -110,7 +110,7 @@ class Text {
     void say_contention(const DiagnosedWorkqueue& wq) {
         if (wq.kind != "unbound" || !wq.lock_ns) return;
         if (!wq.contention_share)
-            return out_.say("Contention is not known: nothing to compare its wait for pool->lock with.");
+            return out_.say("Contention is not known: no other workqueue had enough items to compare with.");
         const std::string line =
             fmt::format("Contention: {} per item above the lowest wait for pool->lock seen here, ",
                         time_text(*wq.contention_ns));
