@@ -153,7 +153,9 @@ void TargetPair::take_values(PairResult& out) {
         const std::array values{windows_[0].values.at(i), windows_[1].values.at(i)};
         const bool both = is_measured(values[0]) && is_measured(values[1]);
         out.values.push_back(both ? std::optional(values) : std::nullopt);
-        if (!both && !counter.guard && !out.lost) spoil(counter.name + " is not a positive number");
+        const bool unknown = std::isnan(values[0]) && std::isnan(values[1]);
+        if (!both && !counter.guard && !out.lost)
+            spoil(counter.name + (unknown ? " is not known" : " is not a positive number"));
     }
 }
 
