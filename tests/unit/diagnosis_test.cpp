@@ -251,7 +251,7 @@ TEST(Diagnosis, ContentionIsTheWaitAboveTheLowestOfOthers) {
         const auto found = named(diagnose(look), "kcryptd-254:0-1");
         EXPECT_EQ(found.contention_ns, one.ns) << one.what;
         ASSERT_EQ(found.contention_share.has_value(), one.share.has_value()) << one.what;
-        if (one.share) EXPECT_NEAR(*found.contention_share, *one.share, 1e-9) << one.what;
+        EXPECT_NEAR(found.contention_share.value_or(0), one.share.value_or(0), 1e-9) << one.what;
     }
 }
 
