@@ -205,6 +205,7 @@ holds "one: next to none" ".contention_ns < $many / 10 and .contention_share < 0
 holds "queue_work() takes the known times" '.enqueue_ns | .p50 >= 4.5e5 and .p90 >= 1.8e6 and .p99 >= 7e6'
 echo default >"$workqueues/$wq/affinity_scope"
 udevadm control --start-exec-queue
+udevadm settle
 
 note "-- all that follow the default scope"
 counting @default 6
