@@ -409,6 +409,7 @@ TEST(TopTable, EveryKeySorts) {
     high.cpu = high.now.cpu_time_us = 100'000'000;
     high.now.cpu_intensive = high.now.cm_wakeup = high.now.mayday = high.now.rescued = 1;
     high.lock = 1;
+    low.q50 = low.q90 = low.q95 = low.q99 = 1;
     for (const auto& key : sort_keys(false)) {
         const auto first = key == "name" ? "a" : "low-by-name";
         EXPECT_EQ(names_of(std::vector{low, high}, {key}, 160).at(0), first) << key;
@@ -453,9 +454,9 @@ TEST(TopTable, HelpFitsA24LineTerminalAndExplainsTheColumns) {
     const auto lines = help_lines();
     EXPECT_LE(lines.size(), 22U);
     for (const auto& line : lines) EXPECT_LE(line.size(), 80U) << line;
-    EXPECT_THAT(lines, testing::Contains("  P50 P90 P99  wait from queueing to start, lock included"));
-    EXPECT_THAT(lines, testing::Contains("               unbound: workers moved back into their scope"));
-    EXPECT_THAT(lines.back(), "  MEAN         of a function: time from start to end");
+    EXPECT_THAT(lines, testing::Contains("  P50 P90 P99     wait from queueing to start, lock included"));
+    EXPECT_THAT(lines, testing::Contains("                  unbound: workers moved back into their scope"));
+    EXPECT_THAT(lines.back(), "  MEAN            of a function: time from start to end");
 }
 
 }  // namespace

@@ -134,10 +134,9 @@ constexpr Field<W> kWorkqueues[] = {
      "unbound: workers moved back into their scope"},
     {"/cm_wakeups", of_kernel_if<&K::cm_wakeup, &K::managed>},
     {"/repatriated", of_kernel_if<&K::repatriated, &K::unbound>},
-    {"/mayday", of_kernel_if<&K::mayday, &K::mem_reclaim>, "MAYDAY", "mayday", 6, 16, count_text,
-     "calls for the rescuer"},
+    {"/mayday", of_kernel_if<&K::mayday, &K::mem_reclaim>, "MAYDAY", "mayday", 6, 16, count_text, ""},
     {"/rescued", of_kernel_if<&K::rescued, &K::mem_reclaim>, "RESCUED", "rescued", 7, 17, count_text,
-     "items that it ran"},
+     "calls for the rescuer, and items that it ran"},
 };
 
 constexpr Field<F> kFunctions[] = {
