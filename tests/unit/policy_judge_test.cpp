@@ -193,7 +193,7 @@ TEST(PolicyJudge, EachMistakeInTheCountersHasItsPlace) {
          "13: unknown counter \"psi:cpu.sum\"; did you mean \"psi:cpu.some\"?"},
         {"counters = [\"psi:net.some\"]", "13: unknown counter \"psi:net.some\""},
         {"counters = [\"file:run/p99\"]",
-         "13: unknown counter \"file:run/p99\"; known counters: latency, tail, exec, lock, items, "
+         "13: unknown counter \"file:run/p99\"; known counters: latency, tail, exec, lock, enqueue, items, "
          "throughput, cpu, psi:cpu.some, psi:io.some, psi:io.full, psi:memory.some, psi:memory.full, "
          "diskstats:DEV.rkB, diskstats:DEV.wkB, file:/PATH"},
         {"counters = [\"others\"]", "13: unknown counter \"others\"; known counters: "},
