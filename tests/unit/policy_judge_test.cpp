@@ -157,12 +157,16 @@ TEST(PolicyJudge, EachMistakeHasItsPlaceAndSaysWhatIsAllowed) {
 
 TEST(PolicyJudge, ACounterIsACostUnlessItCountsWhatIsDone) {
     const auto read = judging(
-        "counters = [\"latency\", \"tail\", \"exec\", \"lock\", \"enqueue\", \"items\",\n \"psi:io.full\", "
+        "counters = [\"latency\", \"tail\", \"lock\", \"enqueue\", \"items\",\n \"psi:io.full\", "
         "\"diskstats:vda.wkB\", # the disk\n \"file:/run/app/p99\"]");
-    const std::vector<JudgedCounter> expected = {
-        {"latency", false},          {"tail", false}, {"exec", false},        {"lock", false},
-        {"enqueue", false},          {"items", true}, {"psi:io.full", false}, {"diskstats:vda.wkB", true},
-        {"file:/run/app/p99", false}};
+    const std::vector<JudgedCounter> expected = {{"latency", false},
+                                                 {"tail", false},
+                                                 {"lock", false},
+                                                 {"enqueue", false},
+                                                 {"items", true},
+                                                 {"psi:io.full", false},
+                                                 {"diskstats:vda.wkB", true},
+                                                 {"file:/run/app/p99", false}};
     EXPECT_EQ(read.counters, expected);
 }
 
