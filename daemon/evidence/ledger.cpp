@@ -67,10 +67,19 @@ static void describe(JsonPlace& at, EDetector::State& state) {
     at("weight", state.weight, 0.0, kMax);
 }
 
+static void describe(JsonPlace& at, AfterVerdict& after) {
+    at("pairs", after.pairs);
+    at("sum", after.sum);
+    at("squares", after.squares, 0.0, kMax);
+    at("first", after.first, std::int64_t{0}, kMaxTime);
+    at("last", after.last, std::int64_t{0}, kMaxTime);
+}
+
 static void describe(JsonPlace& at, LedgerEntry& entry) {
     at("key", entry.key);
     at("columns", entry.columns);
     at("watch", entry.watch);
+    at("after", entry.after);
     at("alarms", entry.alarms);
     at("verdict", entry.judgement);
     at("decided", entry.decided, std::int64_t{0}, kMaxTime);
@@ -81,6 +90,8 @@ static void describe(JsonPlace& at, LedgerEntry& entry) {
         at.refuse("an entry with no counters other than guards");
     if (!entry.watch.empty() && entry.watch.size() != entry.columns.size())
         at.refuse("the watch does not match the counters");
+    if (!entry.after.empty() && entry.after.size() != entry.columns.size())
+        at.refuse("the pairs after the verdict do not match the counters");
 }
 
 void describe(JsonPlace& at, Ledger& ledger) {

@@ -35,12 +35,23 @@ struct LedgerKey {
     friend bool operator==(const LedgerKey&, const LedgerKey&) = default;
 };
 
+// The pairs of a counter that were measured while the candidate was in force for another reason than they:
+// those after the verdict `improved`, or all since the candidate was set first, or was kept because it
+// improved on another arm. So they tell what it is worth; those that decided lean upwards.
+struct AfterVerdict : DifferenceSums {
+    std::int64_t first = 0;  // s since 1970
+    std::int64_t last = 0;
+};
+
 // All that is known about one comparison. It continues after a pause, a stop, a crash or a reboot.
 struct LedgerEntry {
     LedgerKey key;
     std::vector<Comparison::Column> columns;
     std::vector<EDetector::State> watch;  // as many as columns, once there is an improvement to watch
-    unsigned alarms = 0;                  // of the watch; after n alarms, alpha / 2^(n+1) may be used
+    // As many as columns, those of guards empty, once there is such a pair. Cleared when the candidate
+    // leaves.
+    std::vector<AfterVerdict> after;
+    unsigned alarms = 0;  // of the watch; after n alarms, alpha / 2^(n+1) may be used
     Judgement judgement = Judgement::undecided;
     std::int64_t decided = 0;  // s since 1970; 0 while undecided
     // Pairs at the decision: a retrial that stays `regressed` rests again after kRetryPairs more. If

@@ -273,13 +273,29 @@ void Bookkeeper::rest(const Member& member, std::uint64_t time, const std::strin
         why);
 }
 
+// A kept arm that another one improved on is no longer in force: what it is worth begins anew if it returns.
+void Bookkeeper::leave_reference(const Taker& taker) {
+    const Target& target = edges_.engine.targets().at(taker.name);
+    const auto& watch = target.step.watch;
+    if (!watch || watch->candidate != taker.arms.reference) return;
+    const LedgerEntry* known =
+        ledger_.ledger().find(edges_.engine.keys().ledger_key(target.now, *watch, false));
+    if (known == nullptr || known->after.empty()) return;
+    LedgerEntry entry = *known;
+    entry.after.clear();
+    ledger_.put(std::move(entry));
+}
+
 VerdictRecord Bookkeeper::turn(const Member& member, const LedgerEntry& entry, const Accrual& accrual) {
     turned_ = true;
     const bool taken_back = accrual.turn == Turn::taken_back;
     // If the watch took the candidate back, the entry already belongs to the next comparison.
     VerdictRecord record = record_of(member, accrual.decision, accrual.columns,
                                      taken_back ? std::max(entry.alarms, 1U) : entry.alarms + 1);
-    if (accrual.turn == Turn::improved) totals_.improved++;
+    if (accrual.turn == Turn::improved) {
+        totals_.improved++;
+        leave_reference(member.taker);
+    }
     if (accrual.turn == Turn::regressed || taken_back) totals_.regressed++;
     if (accrual.turn == Turn::undecided) {
         totals_.undecided++;
@@ -288,7 +304,9 @@ VerdictRecord Bookkeeper::turn(const Member& member, const LedgerEntry& entry, c
     if (taken_back) {
         totals_.taken_back++;
         record.outcome = Judgement::regressed;
-        if (pairs_of(entry) == 0) record.reason = kWatchReason;  // an alarm began the evidence anew
+        // An alarm began the evidence anew.
+        const bool by_watch = pairs_of(entry) == 0 || member.taker.course == Course::watched;
+        record.reason = by_watch ? kWatchReason : kSetFirstReason;
     }
     book_.of(member.taker.name).turns.next_watch = 0;
     LedgerEntry numbered = entry;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <ranges>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "base/version.h"
 #include "machine/bpf_errors.h"
 #include "machine/isolation.h"
+#include "service/worth.h"
 
 namespace wq {
 namespace {
@@ -311,6 +313,24 @@ void add_verdicts(Exposition& out, const MetricsInput& in) {
         if (const auto& interval = row.verdict.standing.effect.interval) ratio(row, interval->high);
 }
 
+void add_worth(Exposition& out, const MetricsInput& in) {
+    const Worth worth = worth_of(in.engine, in.experiment.ledger());
+    const auto parts = worth.parts | std::views::take(kMostVerdictSeries);
+    const auto labels = [](const Worth::Part& part) {
+        return Labels{{"class", part.kind}, {"scope", part.arm}, {"counter", part.counter}};
+    };
+    out.metric("wq_tuned_targets_moved", "Targets on another scope than the kernel's because of wq-tuned.",
+               worth.moved);
+    out.metric("wq_tuned_worth_pairs",
+               "Pairs that compared a scope in force with the kernel's, and did not bring it there.");
+    for (const Worth::Part& part : parts) out.sample(labels(part), part.after.pairs);
+    out.metric(
+        "wq_tuned_worth_ratio",
+        "Mean cost on a scope in force over that on the kernel's, from these pairs; above 1 is worse.");
+    for (const Worth::Part& part : parts)
+        if (part.is_measured()) out.sample(labels(part), 1 + mean_effect_of(part.after).percent / 100);
+}
+
 }  // namespace
 
 std::string metrics_text(const MetricsInput& in) {
@@ -324,6 +344,7 @@ std::string metrics_text(const MetricsInput& in) {
     add_isolated(out, in.isolated);
     add_evidence(out, in);
     add_verdicts(out, in);
+    add_worth(out, in);
     return std::move(out).text();
 }
 

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "policy/policy_text.h"
+#include "service/worth.h"
 
 namespace wq {
 namespace {
@@ -103,6 +104,9 @@ void Publisher::publish_status(const Told& now) {
     }
     const Parts& parts = now.parts;
     nlohmann::json document = status_json(parts.engine, &parts.experiment, now.state, now.policy);
+    document["worth"] =
+        worth_json(parts.engine, parts.experiment.ledger(), parts.verdicts.records(), wall_clock());
+    document["worth"]["lost_today_s"] = parts.experiment.totals().lost_today;
     document["masks"] = masks_json(parts.masks);
     document["isolation"] = counted_json(parts.counters->watched());
     document["daemon"]["names_cut_short"] = parts.engine.reconciler().names_cut_short();

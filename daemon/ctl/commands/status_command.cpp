@@ -22,6 +22,7 @@
 #include "machine/udev.h"
 #include "policy/load_policy.h"
 #include "service/status.h"
+#include "service/worth.h"
 #include "targets/candidates.h"
 #include "targets/conditions.h"
 #include "targets/keys.h"
@@ -94,10 +95,12 @@ json absent_status(const Options& options, std::string why) {
     }
     std::ranges::sort(document["targets"].get_ref<json::array_t&>(), natural_less,
                       [](const json& target) { return target["name"].get<std::string>(); });
+    document["worth"] = worth_json(engine, ledger, verdicts.records(), wall_clock());
     document["masks"] = masks_json(masks);
     document["isolation"] = isolation_json(read_isolation(paths));
     add_host(document, paths, engine.kernel(), engine.inventory().topology());
     if (!on_disk.error.empty()) document["daemon"]["mode"] = nullptr;
+    if (!loaded) document["worth"] = nullptr;
     if (!loaded)  // the current value of a file may be ours
         for (const char* list : {"targets", "masks"})
             for (json& each : document[list]) each["baseline"] = nullptr;
@@ -238,6 +241,7 @@ std::string head_text(const json& document) {
     add(fmt::format("wq-tuned {}: {}, mode {}{}", text_in(daemon, "version", "-"),
                     state == "absent" ? "not running" : state, text_in(daemon, "mode", "-"),
                     reason.empty() ? "" : " (" + printable(reason) + ")"));
+    for (const std::string& line : worth_lines(document, wall_clock())) add(line);
     std::string names;
     for (const json& name : daemon.value("hosts", json::array()))
         names += (names.empty() ? "" : ", ") + (name.is_string() ? name.get<std::string>() : "-");

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "evidence/comparison.h"
 
@@ -36,6 +37,10 @@ std::string progress_text(const nlohmann::json& trial, std::int64_t now);
 // All comparisons of a status document: "5 of 14 targets: 3 improved, 1 undecided, 1 regressed; next pair in
 // 4 min". "" if STATUS has no experiments (no daemon), or if the daemon observes and nothing was compared.
 std::string comparisons_text(const nlohmann::json& status, std::int64_t now);
+
+// What the scopes in force are worth, the first lines of `status` and `report`: a summary, and if there are
+// several classes a line for each of the first three. Empty for a STATUS that does not know.
+std::vector<std::string> worth_lines(const nlohmann::json& status, std::int64_t now);
 
 // The part of `status` about the host: isolated CPUs with the work that ran on them, and if VERBOSE the
 // kernel's features. "" for a status without these keys.
