@@ -41,6 +41,7 @@ struct LedgerKey {
 struct AfterVerdict : DifferenceSums {
     std::int64_t first = 0;  // s since 1970
     std::int64_t last = 0;
+    friend bool operator==(const AfterVerdict&, const AfterVerdict&) = default;
 };
 
 // All that is known about one comparison. It continues after a pause, a stop, a crash or a reboot.

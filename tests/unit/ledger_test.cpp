@@ -61,6 +61,7 @@ TEST(Ledger, ComesBackFromItsTextToTheLastBit) {
     EDetector detector;
     detector.add(0.1);
     entry.watch = {detector.state(), {}};
+    entry.after = {{{3, -0.1, 0.2}, 1'600'000'000, 1'600'000'001}, {}};
     entry.alarms = 2;
     entry.judgement = Judgement::improved;
     entry.decided = 1'700'000'001;
@@ -74,6 +75,7 @@ TEST(Ledger, ComesBackFromItsTextToTheLastBit) {
     EXPECT_EQ(same.columns[1].better, entry.columns[1].better);
     EXPECT_EQ(same.columns[0].last, entry.columns[0].last);
     EXPECT_EQ(same.watch[0], detector.state());
+    EXPECT_EQ(same.after, entry.after);
     EXPECT_EQ(same.judgement, Judgement::improved);
 }
 
@@ -156,6 +158,9 @@ TEST(Ledger, RefusesWhatNoComparisonGives) {
         {"/entries/0/columns/0/better_squares", -1},
         {"/entries/0/columns/0/last", std::vector<double>(65)},
         {"/entries/0/columns", nlohmann::json::array()},
+        {"/entries/0/after", {nullptr}},
+        {"/entries/0/after",
+         nlohmann::json::array({{{"pairs", 1}, {"sum", 0}, {"squares", 0}, {"first", 1}, {"last", 1}}})},
         {"/entries/0/verdict", "splendid"}};
     for (const auto& [pointer, value] : rows) EXPECT_TRUE(refused(pointer, value)) << pointer;
     auto guards = good;

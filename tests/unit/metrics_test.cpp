@@ -185,6 +185,22 @@ TEST_F(MetricsTest, ComparisonsAndTheirEvidence) {
         << "two comparisons, four counters, two directions, seven stakes";
 }
 
+TEST_F(MetricsTest, WhatTheScopesInForceAreWorth) {
+    EXPECT_EQ(value("wq_tuned_targets_moved"), 0);
+    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_worth")));
+    costs("smt", 0.9);
+    start(at_once(rule_for_all(fixed(Scope::smt))));
+    use_traffic({"kcryptd"});
+    for (int i = 0; i < 15; i++) run_slot();
+    const std::string labels = "{class=\"kcryptd\",scope=\"smt\",counter=\"latency\"}";
+    EXPECT_EQ(value("wq_tuned_targets_moved"), 2);
+    EXPECT_EQ(value("wq_tuned_worth_pairs" + labels), 15);
+    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_worth_ratio")));
+    run_slot();
+    EXPECT_EQ(value("wq_tuned_worth_pairs" + labels), 16);
+    EXPECT_NEAR(value("wq_tuned_worth_ratio" + labels), 0.9, 0.02);
+}
+
 TEST_F(MetricsTest, TheKindOfTheMachineIsToldOnceAndByItsHashElsewhere) {
     const std::string before = machine();
     EXPECT_THAT(text(), HasSubstr(",arch=\"x86_64\",vendor=\"GenuineIntel\",model=\"Xeon 1\",packages=\"2\","

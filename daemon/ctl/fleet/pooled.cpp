@@ -190,6 +190,7 @@ void Pooled::forget_hosts() {
     better = {better.sums};
     worse = {worse.sums};
     spread = {};
+    hosts_after = 0;
 }
 
 double PooledSide::log_without_one() const {

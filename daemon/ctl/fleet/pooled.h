@@ -75,8 +75,8 @@ struct Pooled {
     double sum = 0;
     double squares = 0;
     Spread spread;
-    // Whether the results of single hosts are known: the spread, and all of a side but the sums. If not,
-    // these are 0. Merged lines of other programs may lack them.
+    // Whether the results of single hosts are known: the spread, hosts_after, and all of a side but the sums.
+    // If not, these are 0. Merged lines of other programs may lack them.
     bool by_host = true;
     std::uint64_t hosts_after = 0;  // on which the candidate is in force: they have pairs in `after`
     DifferenceSums after = {};      // of these hosts
