@@ -175,6 +175,24 @@ TEST_F(Verdicts, WhatIsNoVerdictIsSetAside) {
     }
 }
 
+TEST_F(Verdicts, WhatWasTakenBackIsCountedByTheMonth) {
+    constexpr std::int64_t kDecember = 1'796'083'200;  // 2026-12-01 00:00 UTC
+    std::vector<VerdictRecord> records;
+    for (const auto& [time, reason] : std::vector<std::pair<std::int64_t, const char*>>{
+             {kDecember - 1, kWatchReason},
+             {kDecember, kWatchReason},
+             {kDecember + 1, kSetFirstReason},
+             {kDecember + 2, ""},
+             {kDecember + 3, kMaxPairsReason},
+             {kDecember - 366 * 86'400, kWatchReason}}) {
+        records.push_back(record(time));
+        records.back().reason = reason;
+    }
+    EXPECT_EQ(taken_back_in_month(records, kDecember - 1), 1U);
+    EXPECT_EQ(taken_back_in_month(records, kDecember + 30 * 86'400), 2U);
+    EXPECT_EQ(taken_back_in_month(records, kDecember + 31 * 86'400), 0U);
+}
+
 TEST(ClassOf, PutsASignForEachRunOfDigits) {
     EXPECT_EQ(class_of("kcryptd-254:0-1"), "kcryptd-#:#-#");
     EXPECT_EQ(class_of("kcryptd-254:10-321"), "kcryptd-#:#-#");
