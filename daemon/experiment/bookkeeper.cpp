@@ -62,6 +62,18 @@ std::uint64_t pause_after(std::uint64_t pause, const LedgerEntry& entry, std::ui
     return clear ? std::min(2 * std::max(pause, recheck), std::max(kDay, recheck)) : recheck;
 }
 
+// A kept arm that another one improved on is no longer in force: what it is worth begins anew if it returns.
+void leave_reference(LedgerFile& ledger, const Engine& engine, const Taker& taker) {
+    const Target& target = engine.targets().at(taker.name);
+    const auto& watch = target.step.watch;
+    if (!watch || watch->candidate != taker.arms.reference) return;
+    const LedgerEntry* known = ledger.ledger().find(engine.keys().ledger_key(target.now, *watch, false));
+    if (known == nullptr || known->after.empty()) return;
+    LedgerEntry entry = *known;
+    entry.after.clear();
+    ledger.put(std::move(entry));
+}
+
 std::string text_of(const Arms& arms) {
     return fmt::format("{} against {}", arms.candidate.name(), arms.reference.name());
 }
@@ -273,19 +285,6 @@ void Bookkeeper::rest(const Member& member, std::uint64_t time, const std::strin
         why);
 }
 
-// A kept arm that another one improved on is no longer in force: what it is worth begins anew if it returns.
-void Bookkeeper::leave_reference(const Taker& taker) {
-    const Target& target = edges_.engine.targets().at(taker.name);
-    const auto& watch = target.step.watch;
-    if (!watch || watch->candidate != taker.arms.reference) return;
-    const LedgerEntry* known =
-        ledger_.ledger().find(edges_.engine.keys().ledger_key(target.now, *watch, false));
-    if (known == nullptr || known->after.empty()) return;
-    LedgerEntry entry = *known;
-    entry.after.clear();
-    ledger_.put(std::move(entry));
-}
-
 VerdictRecord Bookkeeper::turn(const Member& member, const LedgerEntry& entry, const Accrual& accrual) {
     turned_ = true;
     const bool taken_back = accrual.turn == Turn::taken_back;
@@ -294,7 +293,7 @@ VerdictRecord Bookkeeper::turn(const Member& member, const LedgerEntry& entry, c
                                      taken_back ? std::max(entry.alarms, 1U) : entry.alarms + 1);
     if (accrual.turn == Turn::improved) {
         totals_.improved++;
-        leave_reference(member.taker);
+        leave_reference(ledger_, edges_.engine, member.taker);
     }
     if (accrual.turn == Turn::regressed || taken_back) totals_.regressed++;
     if (accrual.turn == Turn::undecided) {

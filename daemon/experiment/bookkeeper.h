@@ -59,7 +59,6 @@ class Bookkeeper {
     void use(const Member& member, const PairEvidence& evidence, double in_place);
     void be_cautious(const Member& member, const LedgerEntry& before, const PairEvidence& evidence);
     void rest(const Member& member, std::uint64_t time, const std::string& why, bool suspect = false);
-    void leave_reference(const Taker& taker);
     VerdictRecord turn(const Member& member, const LedgerEntry& entry, const Accrual& accrual);
     void count_orders(const Member& member, const std::optional<VerdictRecord>& verdict);
     [[nodiscard]] VerdictRecord record_of(const Member& member, const Decision& decision,
