@@ -25,13 +25,18 @@ const Arm* arm_in_force(const Target& target) {
 }
 
 // A follower of @default is moved with it, and an order can move a target, too.
-bool is_moved(const Target& target, const Owned* entry) {
+bool is_moved(const Engine& engine, const Target& target) {
     if (target.external || (target.now.kind != Kind::unbound && target.now.kind != Kind::default_scope))
         return false;
     if (target.in_slot) return arm_in_force(target) != nullptr || target.plan.now != target.before;
-    const bool strict = entry != nullptr && entry->whose(target.values()).strict == Whose::ours;
-    return strict ||
-           (target.before && target.now.scope.effective && target.before != target.now.scope.effective);
+    const Owned* entry = engine.ownership().entry(target.now.name);
+    if (entry != nullptr && entry->whose(target.values()).strict == Whose::ours) return true;
+    // Where an order moved @default, `before` of a follower is what that holds now.
+    const auto parameter = engine.targets().find(kDefaultTarget);
+    const bool follows = target.now.scope.word == "default" && parameter != engine.targets().end();
+    const auto& before = follows ? parameter->second.before : target.before;
+    const auto& now = target.now.scope.effective;
+    return before && now && *before != *now;
 }
 
 LedgerKey key_of(const Engine& engine, const Target& target, const Arm& arm) {
@@ -55,7 +60,7 @@ Worth worth_of(const Engine& engine, const Ledger& ledger) {
     std::set<std::string> seen;  // targets of one class mostly share a comparison
     out.targets = engine.targets().size();
     for (const auto& [name, target] : engine.targets()) {
-        if (!is_moved(target, engine.ownership().entry(name))) continue;
+        if (!is_moved(engine, target)) continue;
         out.moved++;
         const Arm* arm = arm_in_force(target);
         if (arm == nullptr) continue;

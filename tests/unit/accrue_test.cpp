@@ -146,13 +146,10 @@ TEST(Accrue, ThePairsAfterTheVerdictAreSummedByThemselves) {
         LedgerEntry entry = fresh();
         std::int64_t now = 0;
         for (const Phase& phase : phases) {
-            double sum = entry.after.empty() ? 0 : entry.after[0].sum;
             for (unsigned i = 0; i < phase.pairs; i++) {
                 const PairEvidence each{{PairValues{1, std::exp(phase.d)}, PairValues{1, 1}}, {}};
                 const auto turn = accrue(entry, each, {.watched = phase.held, .now = ++now}).turn;
-                sum += phase.d;
-                // What is not in force any more is not held.
-                if (turn == Turn::taken_back) break;
+                if (turn == Turn::taken_back) break;  // it is not held any more
             }
             ASSERT_EQ(entry.after.empty() ? 0 : entry.after[0].pairs, phase.after) << what;
             if (phase.after == 0) continue;

@@ -99,8 +99,8 @@ TEST(Effect, TheMeanHasTheNormalIntervalFromSixteenPairs) {
              {{}, "no difference"},
              {{15, -1.5, 0.2}, "9.5% better"},
              {{16, -1.6, 0.16}, "9.5% better (9.5 to 9.5)"},
-             {{100, -37, 14.6}, "31% better (29 to 33)"},
-             {{100, 1, 1.01}, "1% worse (0.95% better to 3% worse)"}})
+             {{100, -37, 14.6}, "31% better (30 to 32)"},
+             {{100, 1, 1.01}, "1% worse (0.97% better to 3% worse)"}})
         EXPECT_EQ(effect_text(mean_effect_of(sums)), text) << sums.pairs;
     Random random(4);
     int covered = 0;
