@@ -378,8 +378,7 @@ bool is_possible(const FleetLine& line) {
     const HostEvidence& own = line.own;
     const Pooled& p = line.pooled;
     if (line.is_merged())
-        return are_sums(p.pairs, p.sum, p.squares) && are_among(p.after, p.pairs) &&
-               p.hosts_after <= p.after.pairs && is_of_hosts(p);
+        return are_sums(p.pairs, p.sum, p.squares) && are_among(p.after, p.pairs) && is_of_hosts(p);
     return are_among(own.after, own.pairs) && own.pairs <= kMostOfHost && own.alarms <= kMostOfHost &&
            are_sums(own.pairs, own.sum, own.squares) && are_logs(own.better, own.pairs) &&
            are_logs(own.worse, own.pairs);
