@@ -29,7 +29,7 @@ synthetic='synthetic:pack:2 l3:1 core:12 pu:2'
 for usage in "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-size x" "topology --shard-size 65537" \
   "topology --kernel-scopes cpu" "plan --kernel-scopes cpus" "plan --kernel-scopes cpu,cpu" "pin one" "explain" "revert" "revert --all x" \
   "history --export-policy --json" "history --json --export-policy" "history --ledger --json" "history --ledger --export-policy" "fleet" \
-  "fleet merge" "fleet melt x" "fleet show --fdr 5% x" "ab" "ab --target x -- true" "ab --target x --arms cache,smt" \
+  "fleet merge" "fleet melt x" "fleet show --fdr 5% x" "fleet merge --worth x" "ab" "ab --target x -- true" "ab --target x --arms cache,smt" \
   "ab --target x --arms cache,smt true" "ab --target x --arms cache -- true" "ab --target x --arms cache,smt --sweep -- true" \
   "ab --file /sys/x -- true" "ab --file /sys/x --values 1 -- true" "ab --arm x -- true" "ab --arm x --do y -- true" "ab --restore -- true" "ab --restore --json" "ab --file x --values 1,2 -- true" "ab --arm reference --do y --undo z -- true" \
   "top --interval 0.05" "top --interval 3601" "top -d nan" "top -d 1s" "top -n 0" "top -n 1.5" "top --once -n 2" "top --sort nothing" \
