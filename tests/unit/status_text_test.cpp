@@ -129,7 +129,7 @@ TEST_F(ProgressTest, WorthIsMeasuredAfterTheVerdict) {
 // What is set first is measured from its first pair: no pair brought it there.
 TEST_F(ProgressTest, WorthOfWhatIsSetFirst) {
     costs("smt", 0.9);
-    start(at_once(rule_for_all(test::fixed(Scope::smt))));
+    start(at_once(test::rule_for_all(test::fixed(Scope::smt))));
     run_slot();
     const json now = worth_json(*engine_, experiment_->ledger(), verdicts_->records(), wall_);
     EXPECT_EQ(now["moved"], 2);
