@@ -156,6 +156,8 @@ struct wq_record {
     __u64 repatriated;
     __u64 mayday;
     __u64 rescued;
+    __u64 in_flight;     /* queued or running; not if unbound_only */
+    __u64 all_completed; /* if for_health: also on replaced pool_workqueues */
     __u8 in_sysfs;
     __u8 follows_default;
     __u8 unbound;

@@ -44,6 +44,8 @@ KernelWorkqueue made_of(const wq_record& record) {
     out.repatriated = record.repatriated;
     out.mayday = record.mayday;
     out.rescued = record.rescued;
+    out.in_flight = record.in_flight;
+    out.all_completed = record.all_completed;
     return out;
 }
 
@@ -125,7 +127,7 @@ Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list(bool unbound_only) {
     const auto once = [&] { return walk(*loaded_->skeleton, *loaded_->link, unbound_only); };
     auto all = once();
     for (int i = 1; i < kTries && !all && all.error().code == EAGAIN; i++) all = once();
-    if (all) loaded_->skeleton->bss->anchor = lasting(*all);
+    if (const std::uint64_t found = all ? lasting(*all) : 0) loaded_->skeleton->bss->anchor = found;
     return all;
 }
 
@@ -136,6 +138,14 @@ Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list_on(const CpuSet& cpus) 
     auto all = list();
     state.on_some_cpus = 0;
     if (all) std::erase_if(*all, &KernelWorkqueue::unbound);
+    return all;
+}
+
+Result<std::vector<KernelWorkqueue>> WorkqueueWalk::health() {
+    auto& state = *loaded_->skeleton->bss;
+    state.for_health = 1;
+    auto all = list();
+    state.for_health = 0;
     return all;
 }
 

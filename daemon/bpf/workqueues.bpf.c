@@ -26,6 +26,7 @@ __u32 finished, torn; /* the walk is complete; the list changed during it */
 __u32 unbound_only;   /* count only items and CPU time, and only of possible targets; list the others */
 __u32 on_some_cpus;   /* count only pools of counted_cpus; unbound workqueues have none */
 __u64 counted_cpus[WQ_MOST_CPUS / 64];
+__u32 for_health; /* see WorkqueueWalk::health() */
 
 /* Used by wqt_look. */
 __u64 anchor;             /* where the walk begins */
@@ -58,6 +59,28 @@ struct sum {
         sum += value;                                                                                      \
     })
 
+#define TRIES 16 /* an installed one that seems replaced would be counted wrongly */
+
+/* Whether PWQ is installed. pool->lock is not held here, so the values count only if nothing changed while
+ * they were read. */
+static __always_inline bool is_in_place(const struct pool_workqueue* pwq) {
+    int own = 0;
+
+    for (int i = 0; i < TRIES; i++) {
+        int before = pwq->refcnt;
+        barrier();
+        own = own_references(pwq);
+        barrier();
+        if (pwq->refcnt == before) break;
+    }
+    return own > 0;
+}
+
+static __always_inline void count_in_flight(struct wq_record* record, const struct pool_workqueue* pwq) {
+#pragma unroll
+    for (int i = 0; i < 16; i++) record->in_flight += pwq->nr_in_flight[i];
+}
+
 static __always_inline void count_pool(struct wq_record* record, const struct pool_workqueue* pwq) {
     /* Read `completed` first, so that it does not exceed `started`. */
     ADD_STAT(record->completed, pwq, PWQ_STAT_COMPLETED);
@@ -69,6 +92,24 @@ static __always_inline void count_pool(struct wq_record* record, const struct po
     ADD_STAT(record->repatriated, pwq, PWQ_STAT_REPATRIATED);
     ADD_STAT(record->mayday, pwq, PWQ_STAT_MAYDAY);
     ADD_STAT(record->rescued, pwq, PWQ_STAT_RESCUED);
+    count_in_flight(record, pwq);
+}
+
+/* The hash is of the installed ones, so that it changes when the counts restart. */
+static __always_inline void count_health(struct wq_record* record, const struct pool_workqueue* pwq) {
+    if (record->managed) {
+        ADD_STAT(record->cpu_intensive, pwq, PWQ_STAT_CPU_INTENSIVE);
+        return;
+    }
+    count_in_flight(record, pwq);
+    ADD_STAT(record->all_completed, pwq, PWQ_STAT_COMPLETED);
+    if (!is_in_place(pwq)) return;
+    record->pools += (number_of(pwq, counted_cpus) >> 6) * 0x9e3779b97f4a7c15ull;
+    ADD_STAT(record->completed, pwq, PWQ_STAT_COMPLETED);
+    ADD_STAT(record->started, pwq, PWQ_STAT_STARTED);
+    ADD_STAT(record->repatriated, pwq, PWQ_STAT_REPATRIATED);
+    ADD_STAT(record->mayday, pwq, PWQ_STAT_MAYDAY);
+    ADD_STAT(record->rescued, pwq, PWQ_STAT_RESCUED);
 }
 
 static long add_pool(__u32 i, struct sum* sum) {
@@ -77,9 +118,13 @@ static long add_pool(__u32 i, struct sum* sum) {
     __u64 link = 0; /* read as a number, because the verifier forbids arithmetic with pointers */
 
     if ((__u64)pwq->wq != record->address) return 1; /* the end: the list's head is not a pool_workqueue */
-    if (!on_some_cpus || has_cpu(counted_cpus, pwq->pool->cpu)) count_pool(record, pwq);
-    bpf_probe_read_kernel(&link, sizeof(link), &pwq->pwqs_node.next);
-    record->pools += (link >> 6) * 0x9e3779b97f4a7c15ull;
+    if (for_health) {
+        count_health(record, pwq);
+    } else {
+        if (!on_some_cpus || has_cpu(counted_cpus, pwq->pool->cpu)) count_pool(record, pwq);
+        bpf_probe_read_kernel(&link, sizeof(link), &pwq->pwqs_node.next);
+        record->pools += (link >> 6) * 0x9e3779b97f4a7c15ull;
+    }
     sum->pwq = (__u64)of_pool_link(pwq->pwqs_node.next);
     return 0;
 }
@@ -108,15 +153,17 @@ static long visit(__u32 i, struct visit* visit) {
         sum.record.follows_default = follows_default(wq);
         sum.record.in_sysfs = bpf_core_field_exists(wq->wq_dev) && wq->wq_dev;
         bool is_target = sum.record.in_sysfs || sum.record.follows_default;
-        if (unbound ? !on_some_cpus && (is_target || !unbound_only) : !unbound_only)
-            bpf_loop(MOST_POOLS, add_pool, &sum, 0);
         sum.record.unbound = unbound;
         sum.record.mem_reclaim = has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_MEM_RECLAIM));
         sum.record.bh = is_bh(wq);
         sum.record.managed = !sum.record.unbound && !sum.record.bh &&
                              !has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_CPU_INTENSIVE));
+        bool counted = unbound ? !on_some_cpus && (is_target || !unbound_only) : !unbound_only;
+        if (for_health) counted = unbound ? sum.record.in_sysfs : sum.record.managed;
+        if (counted) bpf_loop(MOST_POOLS, add_pool, &sum, 0);
         bpf_probe_read_kernel_str(sum.record.name, sizeof(sum.record.name), wq->name);
-        visit->full = bpf_seq_write(visit->seq, &sum.record, sizeof(sum.record)) != 0;
+        if (!for_health || (unbound ? sum.record.in_sysfs : sum.record.cpu_intensive > 0))
+            visit->full = bpf_seq_write(visit->seq, &sum.record, sizeof(sum.record)) != 0;
         if (visit->full) return 1;
     } else if (next == first) {
         torn = 1;
@@ -149,23 +196,6 @@ int wqt_walk(struct bpf_iter__task* ctx) {
         finished = torn = 0;
     }
     return 0;
-}
-
-#define TRIES 4
-
-/* Whether PWQ is installed. pool->lock is not held here, so the values count only if nothing changed while
- * they were read. */
-static __always_inline bool is_in_place(const struct pool_workqueue* pwq) {
-    int own = 0;
-
-    for (int i = 0; i < TRIES; i++) {
-        int before = pwq->refcnt;
-        barrier();
-        own = own_references(pwq);
-        barrier();
-        if (pwq->refcnt == before) break;
-    }
-    return own > 0;
 }
 
 struct look {
