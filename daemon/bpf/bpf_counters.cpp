@@ -190,6 +190,11 @@ class BpfCounters : public WorkCounters {
         return Traffic{counted.started, counted.completed, counted.cpu_time_us * 1000};
     }
 
+    Result<std::vector<KernelWorkqueue>> health() override {
+        const auto walk = this->walk();
+        return walk ? (*walk)->health() : tl::unexpected(walk.error());
+    }
+
     [[nodiscard]] std::string limits() const override { return limits_; }
 
   private:

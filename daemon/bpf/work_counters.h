@@ -10,6 +10,7 @@
 
 #include "base/cpu_set.h"
 #include "base/result.h"
+#include "bpf/bpf_workqueues.h"
 
 namespace wq {
 
@@ -112,6 +113,9 @@ class WorkCounters {
     // Traffic of attached target T, in a fraction of the time. Does not include work on pools that were
     // replaced.
     virtual Result<Traffic> traffic_of(unsigned t) = 0;
+
+    // As WorkqueueWalk::health(), with the programs of traffic().
+    virtual Result<std::vector<KernelWorkqueue>> health() = 0;
 
     // What the counts of the last attach() lack on this kernel, in words; "" if nothing.
     [[nodiscard]] virtual std::string limits() const = 0;

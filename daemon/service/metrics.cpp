@@ -200,6 +200,44 @@ void add_isolated(Exposition& out, const IsolatedItems& isolated) {
     for (const auto& [name, count] : items) out.sample({{"workqueue", name}}, count);
 }
 
+struct HealthMetric {
+    const char* name;
+    const char* help;
+    Health::Count count;
+};
+constexpr HealthMetric kHealthMetrics[] = {
+    {"wq_tuned_workqueue_started_total", "Items of an unbound workqueue that started.", Health::started},
+    {"wq_tuned_workqueue_completed_total", "Items of an unbound workqueue that ended.", Health::completed},
+    {"wq_tuned_workqueue_repatriated_total", "Workers that were brought back into their scope.",
+     Health::repatriated},
+    {"wq_tuned_workqueue_maydays_total", "Calls for the rescuer, since no worker could be made in time.",
+     Health::maydays},
+    {"wq_tuned_workqueue_rescued_total", "Items that the rescuer ran.", Health::rescued},
+};
+
+void add_health(Exposition& out, const Health& health) {
+    if (!health.has_looked()) return;
+    std::vector<std::pair<Labels, const Health::Row&>> rows;
+    for (const auto& [name, row] : health.rows()) rows.push_back({{{"workqueue", name}}, row});
+    if (health.unnamed() > 0) rows.push_back({{{"workqueue", Health::kOthers}}, health.others()});
+    for (const HealthMetric& metric : kHealthMetrics) {
+        out.metric(metric.name, metric.help);
+        const bool of_rescuer = metric.count == Health::maydays || metric.count == Health::rescued;
+        for (const auto& [labels, row] : rows)
+            if (row.rescuer || !of_rescuer) out.sample(labels, row.counts[metric.count]);
+    }
+    out.metric("wq_tuned_workqueue_in_flight", "Items that were queued or running at the last look.");
+    for (const auto& [labels, row] : rows) out.sample(labels, row.in_flight);
+    out.metric("wq_tuned_workqueue_stalled_seconds",
+               "For how long at least there have been items in flight, none of which ended.");
+    for (const auto& [labels, row] : rows) out.sample(labels, static_cast<double>(row.stalled) / 1e6);
+    out.metric("wq_tuned_workqueues_unnamed", "Unbound workqueues that are not named, but added up.",
+               health.unnamed());
+    out.metric("wq_tuned_cpu_hogs_total",
+               "Items of a per-CPU workqueue that held a CPU beyond the kernel's threshold.");
+    for (const auto& [name, items] : health.hogs()) out.sample({{"workqueue", name}}, items);
+}
+
 // Returns the comparisons of this kernel and topology with the latest pairs, newest first.
 std::vector<const LedgerEntry*> newest_comparisons(const MetricsInput& in) {
     const std::string kernel = kernel_key(in.engine.kernel());
@@ -322,6 +360,7 @@ std::string metrics_text(const MetricsInput& in) {
     add_experiments(out, in.experiment.totals());
     add_running(out, in);
     add_isolated(out, in.isolated);
+    add_health(out, in.health);
     add_evidence(out, in);
     add_verdicts(out, in);
     return std::move(out).text();

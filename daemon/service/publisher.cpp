@@ -83,7 +83,13 @@ void Publisher::use(const Policy& policy, const std::vector<std::string>& files)
 }
 
 void Publisher::sample(WorkCounters& counters) {
-    if (metrics_.is_wanted()) isolated_.tick(counters);
+    if (!metrics_.is_wanted()) return;
+    isolated_.tick(counters);
+    health_.tick(counters);
+}
+
+void Publisher::before_writes(WorkCounters& counters) {
+    if (metrics_.is_wanted()) health_.before_writes(counters);
 }
 
 void Publisher::publish(const Told& now) {
@@ -122,8 +128,9 @@ void Publisher::publish_metrics(const Told& now) {
     policy_.broken = !now.policy.error.empty();
     policy_.expired = engine.policy().expired_rules().size();
     if (!host_) host_ = read_host_facts(paths_, topology);
-    metrics_.show(metrics_text({engine, now.parts.experiment, now.parts.verdicts, now.state, policy_,
-                                fleet_machine(*host_, topology), started_, isolated_.items()}));
+    metrics_.show(
+        metrics_text({engine, now.parts.experiment, now.parts.verdicts, now.state, policy_,
+                      fleet_machine(*host_, topology), started_, isolated_.items(), health_.health()}));
 }
 
 void Publisher::notify(const std::string& text, const std::string& summary) {

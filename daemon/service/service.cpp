@@ -82,6 +82,7 @@ Status Service::start() {
     parts_ = std::make_unique<Parts>(paths_, log_, writer_, [this](const std::string& name) {
         return udev_ ? udev_->opted_out(name) : false;
     });
+    parts_->files.about_to_write = [this] { publisher_.before_writes(*parts_->counters); };
     if (const std::string lacks = lacks_scopes(parts_->engine.kernel()); !lacks.empty())
         log_.write({LOG_NOTICE, Event::none, lacks + "; nothing to do"});
     pause_.load();

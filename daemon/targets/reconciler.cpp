@@ -57,6 +57,7 @@ void Reconciler::carry_out(Managed& item, const Wish& wish) {
         if (entry != nullptr) entry->end_slot();
         return drop_settled(item);
     }
+    files_.about_to_write();
     std::uint64_t took = 0;
     const Outcome outcome = timed(took, [&] {
         return writer_.apply(item.name(), {*wish.word, wish.strict}, item.seen(), item.file());
@@ -172,6 +173,7 @@ void Reconciler::put_back(Managed& item) {
     Owned* entry = ownership_.entry(item);
     if (entry == nullptr) return;
     if (item.is_stuck()) return item.show({State::quarantined, item.stuck_why});
+    if (entry->has_claim()) files_.about_to_write();
     std::uint64_t took = 0;
     const Outcome outcome =
         timed(took, [&] { return writer_.put_back(item.name(), item.seen(), item.file()); });
@@ -232,6 +234,7 @@ void Reconciler::put_half_back(Managed& item) {
 // wq_affn_dfl_set(), which ignores a write of the current value, always sees a change.
 Outcome Reconciler::rewrite(const Target& target, const Arm& arm, const std::function<std::uint64_t()>& clock,
                             std::uint64_t& took) {
+    files_.about_to_write();
     const std::uint64_t began = clock();
     Outcome outcome;
     for (unsigned i = 0; i < Managed::kTries && (i == 0 || outcome.kind == Outcome::Kind::transient); i++) {

@@ -56,8 +56,8 @@ std::map<std::string, double> samples(const std::string& text) {
 class MetricsTest : public test::ExperimentRig {
   protected:
     [[nodiscard]] std::string text() const {
-        return metrics_text(
-            {*engine_, *experiment_, *verdicts_, "running", facts_, machine_, 1'600'000'000, isolated_});
+        return metrics_text({*engine_, *experiment_, *verdicts_, "running", facts_, machine_, 1'600'000'000,
+                             isolated_, health_});
     }
     [[nodiscard]] std::map<std::string, double> metrics() const { return samples(text()); }
     [[nodiscard]] double value(const std::string& series) const {
@@ -88,6 +88,7 @@ class MetricsTest : public test::ExperimentRig {
 
     PolicyFacts facts_{"0123456789abcdef", "fedcba9876543210", 2, false, 3};
     IsolatedItems isolated_;
+    Health health_;
     FleetMachine machine_{"x86_64", "GenuineIntel", "Xeon 1", 2, 16, std::nullopt};
 };
 
