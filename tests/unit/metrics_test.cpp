@@ -293,6 +293,53 @@ TEST_F(MetricsTest, OfManyThatDisturbIsolatedCpusTheWorstAreNamed) {
     EXPECT_EQ(*std::ranges::min_element(items), 50);
 }
 
+TEST_F(MetricsTest, HealthOfUnboundWorkqueues) {
+    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_workqueue_"))) << "it was never looked at, or is refused";
+    KernelWorkqueue crypt{.address = 1, .name = "kcryptd", .pools = 1, .in_sysfs = true, .unbound = true};
+    KernelWorkqueue writeback = crypt;
+    writeback.address = 2;
+    writeback.name = "writeback";
+    writeback.mem_reclaim = true;
+    const KernelWorkqueue events{.address = 3, .name = "events", .managed = true, .cpu_intensive = 2};
+    health_.add("0-7", {crypt, writeback, events}, 60'000'000);
+    crypt.started = 9;
+    crypt.completed = 7;
+    crypt.repatriated = 1;
+    writeback.in_flight = 2;
+    writeback.mayday = 4;
+    writeback.rescued = 3;
+    health_.add("0-7", {crypt, writeback, events}, 120'000'000);
+    health_.add("0-7", {crypt, writeback, events}, 180'500'000);
+    EXPECT_EQ(value("wq_tuned_workqueue_started_total{workqueue=\"kcryptd\"}"), 9);
+    EXPECT_EQ(value("wq_tuned_workqueue_completed_total{workqueue=\"kcryptd\"}"), 7);
+    EXPECT_EQ(value("wq_tuned_workqueue_repatriated_total{workqueue=\"kcryptd\"}"), 1);
+    EXPECT_EQ(value("wq_tuned_workqueue_in_flight{workqueue=\"kcryptd\"}"), 0);
+    EXPECT_EQ(value("wq_tuned_workqueue_stalled_seconds{workqueue=\"kcryptd\"}"), 0);
+    EXPECT_EQ(value("wq_tuned_workqueue_maydays_total{workqueue=\"writeback\"}"), 4);
+    EXPECT_EQ(value("wq_tuned_workqueue_rescued_total{workqueue=\"writeback\"}"), 3);
+    EXPECT_EQ(value("wq_tuned_workqueue_in_flight{workqueue=\"writeback\"}"), 2);
+    EXPECT_EQ(value("wq_tuned_workqueue_stalled_seconds{workqueue=\"writeback\"}"), 60.5);
+    EXPECT_EQ(value("wq_tuned_workqueues_unnamed"), 0);
+    EXPECT_EQ(value("wq_tuned_cpu_hogs_total{workqueue=\"events\"}"), 0);
+    EXPECT_THAT(text(), Not(HasSubstr("rescued_total{workqueue=\"kcryptd\"}"))) << "it has no rescuer";
+    EXPECT_THAT(text(), Not(HasSubstr("(others)")));
+}
+
+TEST_F(MetricsTest, OfManyWorkqueuesTheRestIsOneSeries) {
+    std::vector<KernelWorkqueue> many;
+    for (std::uint64_t i = 1; i <= 1000; i++)
+        many.push_back({.address = i, .name = "n" + std::to_string(i), .in_sysfs = true, .unbound = true});
+    health_.add("", many, 1);
+    for (KernelWorkqueue& one : many) one.started = 2;
+    health_.add("", many, 2);
+    const auto all = metrics();
+    EXPECT_EQ(all.at("wq_tuned_workqueue_started_total{workqueue=\"(others)\"}"), 2 * 936);
+    EXPECT_EQ(all.at("wq_tuned_workqueues_unnamed"), 936);
+    EXPECT_EQ(std::ranges::count_if(
+                  all, [](const auto& s) { return s.first.starts_with("wq_tuned_workqueue_started"); }),
+              65);
+}
+
 TEST_F(MetricsTest, NumbersThatAreNoneAreWrittenAsPrometheusReadsThem) {
     VerdictRecord r = verdict("kcryptd", 1000);
     r.standing.effect.percent = std::numeric_limits<double>::infinity();
