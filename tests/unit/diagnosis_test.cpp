@@ -144,9 +144,22 @@ TEST(Diagnosis, CountsWhatHappenedMeanwhileOnly) {
     EXPECT_EQ(named(found, now.name).rescued, 0U);
     EXPECT_EQ(named(found, now.name).repatriated, 2U);
     EXPECT_FALSE(named(found, now.name).cpu_hogs) << "the kernel counts none of an unbound workqueue";
+    before.in_flight = now.in_flight = 4;
+    now.started = before.started;
+    now.completed = before.completed;
+    EXPECT_EQ(named(diagnose(look), now.name).stalled, 4U);
+    now.completed++;
+    EXPECT_EQ(named(diagnose(look), now.name).stalled, 0U) << "one ended";
+    now.completed--;
+    now.started++;
+    EXPECT_EQ(named(diagnose(look), now.name).stalled, 0U) << "one began";
+    now.started--;
+    before.in_flight = 0;
+    EXPECT_EQ(named(diagnose(look), now.name).stalled, 0U) << "they were queued just now";
     look.work->workqueues.at(0).reset = true;
     found = diagnose(look);
     EXPECT_FALSE(named(found, now.name).mayday);
+    EXPECT_FALSE(named(found, now.name).stalled);
 }
 
 TEST(Diagnosis, HasWorkqueuesWithEventsThoughTheyCostNothing) {
@@ -311,6 +324,17 @@ TEST(DiagnosisText, ExplainsWhatWasFound) {
          {}},
         {[](auto& look) {
              look = idle_look();
+             auto& row = look.work->workqueues[0];
+             row.now.started = row.before.started;
+             row.now.completed = row.before.completed;
+             row.before.in_flight = 2;
+             row.now.in_flight = 3;
+         },
+         {"kcryptd-254:0-1 (unbound) 3 items are in flight, and none began or ended meanwhile.",
+          "\"BUG: workqueue lockup - pool ...\""},
+         {}},
+        {[](auto& look) {
+             look = idle_look();
              look.isolated = {6, 7};
              look.profile->isolated = {{20,
                                         "vmstat_update",
@@ -399,11 +423,11 @@ TEST(DiagnosisJson, HasAllOfIt) {
     EXPECT_EQ(crypt, json::parse(R"({"name": "kcryptd-254:0-1", "id": 1, "kind": "unbound", "max_active": 64,
         "scope": "cache", "finer": ["smt"], "coarser": [], "target": "kcryptd-254:0-1", "pool_cpus": 4,
         "pool_shared": 1, "lock_share": 0.5, "lock_ns": 20000.0, "items": 2000, "cpu_hogs": null,
-        "cm_wakeups": null, "repatriated": 0, "mayday": null, "rescued": null})"));
+        "cm_wakeups": null, "repatriated": 0, "mayday": null, "rescued": null, "stalled": 0})"));
     EXPECT_EQ(percpu, json::parse(R"({"name": "mm_percpu_wq", "id": 2, "kind": "per-cpu", "max_active": null,
         "scope": null, "finer": [], "coarser": [], "target": null, "pool_cpus": null, "pool_shared": null,
         "lock_share": null, "lock_ns": null, "items": 100, "cpu_hogs": 0, "cm_wakeups": 0,
-        "repatriated": null, "mayday": null, "rescued": null})"));
+        "repatriated": null, "mayday": null, "rescued": null, "stalled": 0})"));
 }
 
 }  // namespace

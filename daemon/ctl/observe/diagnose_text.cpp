@@ -159,6 +159,16 @@ class Text {
                 "items rescued): memory is short, or forking is slow. While that lasts one thread "
                 "does all of this work.",
                 wq.mayday.value_or(0), wq.rescued.value_or(0)));
+        if (wq.stalled.value_or(0) > 0)
+            out_.say(
+                fmt::format("{} in flight, and none began or ended meanwhile. If no kworker takes what is "
+                            "queued for 30 s "
+                            "(workqueue.watchdog_thresh), the kernel logs \"BUG: workqueue lockup - pool "
+                            "...\" and \"Showing "
+                            "busy workqueues and worker pools\", with all items; `echo t "
+                            ">/proc/sysrq-trigger` prints these "
+                            "now.",
+                            *wq.stalled == 1 ? "1 item is" : fmt::format("{} items are", *wq.stalled)));
     }
 
     void explain(const BusyWork& work, const DiagnosedWorkqueue& wq) {
@@ -278,7 +288,8 @@ Json workqueue_json(const DiagnosedWorkqueue& wq) {
             {"cm_wakeups", or_null(wq.cm_wakeups)},
             {"repatriated", or_null(wq.repatriated)},
             {"mayday", or_null(wq.mayday)},
-            {"rescued", or_null(wq.rescued)}};
+            {"rescued", or_null(wq.rescued)},
+            {"stalled", or_null(wq.stalled)}};
 }
 
 }  // namespace

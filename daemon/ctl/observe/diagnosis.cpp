@@ -98,6 +98,9 @@ void add_events(DiagnosedWorkqueue& out, const WorkqueueRow& row) {
     out.repatriated = since(now.unbound, &KernelWorkqueue::repatriated);
     out.mayday = since(now.mem_reclaim, &KernelWorkqueue::mayday);
     out.rescued = since(now.mem_reclaim, &KernelWorkqueue::rescued);
+    const bool stalled =
+        before.in_flight > 0 && now.started == before.started && now.completed == before.completed;
+    out.stalled = stalled ? now.in_flight : 0;
 }
 
 void add_lock(DiagnosedWorkqueue& out, const WorkqueueRow& row) {

@@ -109,10 +109,13 @@ struct DiagnosedWorkqueue {
     // Counted by the kernel during the look; empty if the event cannot happen on this workqueue, or if its
     // pools were replaced during the look.
     std::optional<std::uint64_t> items, cpu_hogs, cm_wakeups, repatriated, mayday, rescued;
+    // Items in flight (queued or running), if there were some at the start, and none began or ended since.
+    std::optional<std::uint64_t> stalled;
 
     // Whether the kernel counted something that needs an explanation.
     [[nodiscard]] bool has_events() const {
-        return cpu_hogs.value_or(0) > 0 || mayday.value_or(0) > 0 || rescued.value_or(0) > 0;
+        return cpu_hogs.value_or(0) > 0 || mayday.value_or(0) > 0 || rescued.value_or(0) > 0 ||
+               stalled.value_or(0) > 0;
     }
 };
 
