@@ -31,7 +31,9 @@ class Health {
         Counts counts{};       // never fall
         bool rescuer = false;  // without one, there are no maydays
         std::uint64_t in_flight = 0;
-        std::uint64_t stalled = 0;  // us since the first look that found items in flight, if none ended since
+        // us since the first look that found items in flight, if none ended since. A write of the scope may
+        // begin it anew: what ended on pools that are gone is not known.
+        std::uint64_t stalled = 0;
     };
 
     // Adds a look. CPUS: changes if CPUs went offline or online since the last look. NOW: as

@@ -136,7 +136,7 @@ TEST(Health, StalledIsTheTimeSinceTheFirstLookAtWhatDoesNotEnd) {
         SCOPED_TRACE(name);
         Health health;
         for (const Glance& one : glances) {
-            // The pools change at each look: a switch of ours neither ends nor begins anything.
+            // Other pools at each look: that alone neither ends nor begins anything.
             health.add("0-7", {unbound(1, "a", one.completed, one.minute, one.in_flight)},
                        (one.minute + 1) * 60 * kSecond);
             EXPECT_EQ(health.rows().at("a").stalled, one.stalled * 60 * kSecond) << one.minute;

@@ -66,10 +66,6 @@ writer=$!
 expect_health stalled_seconds 50 10000 300
 expect_health in_flight 1 100000 1
 ended=$(health completed_total)
-wq-tunectl pin "$hangs" numa # what hangs goes on hanging, on pools that are replaced
-expect_scope "$hangs" numa
-sleep 70
-expect_health stalled_seconds 100 10000 60
 dmsetup resume lower
 wait $writer
 expect_health stalled_seconds 0 0 150
@@ -79,7 +75,8 @@ is completed_total "$ended" 1000000 || fail "a counter fell: from $ended to $(he
 write_1000() { dd if=/dev/zero of=/dev/mapper/upper bs=4k count=1000 oflag=direct status=none; }
 ended=$(health completed_total)
 write_1000
-wq-tunectl pin "$hangs" system
+wq-tunectl pin "$hangs" numa
+expect_scope "$hangs" numa
 write_1000
 expect_health completed_total $((ended + 1980)) $((ended + 4000)) 150
 wq-tunectl unpin "$hangs"
