@@ -86,7 +86,7 @@ void HealthWatch::tick(WorkCounters& counters) {
 }
 
 void HealthWatch::before_writes(WorkCounters& counters) {
-    if (health_.has_looked() && now_() >= not_before_) look(counters);
+    if (now_() >= (health_.has_looked() ? not_before_ : std::max(next_, not_before_))) look(counters);
 }
 
 // If an error may pass, the next tick tries again, and the metrics stay as they are until then.

@@ -82,7 +82,8 @@ class HealthWatch {
 
     // Call it at each tick, but not while windows are measured.
     void tick(WorkCounters& counters);
-    // Call it before writes. Before the first look, it does nothing.
+    // Call it before writes. In the first minute, it does nothing before the first tick: the daemon's start
+    // does not wait for the programs, and nothing can be lost.
     void before_writes(WorkCounters& counters);
     [[nodiscard]] const Health& health() const { return health_; }
 
@@ -95,9 +96,9 @@ class HealthWatch {
     Log& log_;
     std::function<std::uint64_t()> now_;
     Health health_;
-    std::uint64_t next_ = 0;        // when the next look at a tick is due
-    std::uint64_t not_before_ = 0;  // the next look before a write
-    std::string error_;             // last logged reason why there are no metrics
+    std::uint64_t next_ = 0;                       // when the next look at a tick is due
+    std::uint64_t not_before_ = now_() + kPeriod;  // the next look before a write
+    std::string error_;                            // last logged reason why there are no metrics
 };
 
 }  // namespace wq

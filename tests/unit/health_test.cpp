@@ -150,9 +150,9 @@ TEST(Health, OfTenThousandTheFirstNamesKeepTheirSeries) {
     for (std::uint64_t i = 0; i < 10'000; i++)
         now.push_back(unbound(i + 1, fmt::format("n{:05}", i), 10, 1, 1));
     Health health;
-    health.add("", now, 0);
+    health.add("", now, 1);
     for (KernelWorkqueue& one : now) one.started += 2;
-    health.add("", now, 60 * kSecond);
+    health.add("", now, 1 + 60 * kSecond);
     ASSERT_EQ(health.rows().size(), Health::kMostSeries);
     EXPECT_EQ(health.rows().begin()->first, "n00000");
     EXPECT_EQ(health.rows().rbegin()->first, "n00063");
@@ -239,6 +239,11 @@ TEST_F(HealthWatchTest, AndBeforeWritesButNotBeforeItsFirstLook) {
     watch_.before_writes(counters_);
     EXPECT_TRUE(counters_.asked.empty()) << "nothing can be lost yet, and the programs are not loaded";
     EXPECT_EQ(run(3600, 2 * kSecond), 1800U) << "each slot's writes; they are the minute's looks as well";
+}
+
+TEST_F(HealthWatchTest, SlotsThatFollowEachOtherDoNotPreventTheFirstLook) {
+    for (int i = 0; i < 60; i++, now_ += 2 * kSecond) watch_.before_writes(counters_);
+    EXPECT_EQ(counters_.asked.size(), 30U) << "no tick, but from the second minute on each write";
 }
 
 TEST_F(HealthWatchTest, AThousandWritesOrWorkqueuesTakeAHundredthOfTheTimeAtMost) {
