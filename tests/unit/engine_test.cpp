@@ -126,6 +126,22 @@ TEST_F(EngineTest, PutsBackWhatTheRulesNoLongerWant) {
     EXPECT_EQ(log_.count(Event::restored), 2U);
 }
 
+// Health reads the kernel's counts then, because a write zeroes them.
+TEST_F(EngineTest, TellsThatItIsAboutToWriteOnlyWhereItWrites) {
+    std::vector<std::size_t> when;  // writes until then
+    files_->about_to_write = [&] { when.push_back(asked()); };
+    engine_->reconcile();
+    EXPECT_THAT(when, ElementsAre(0, 1));
+    engine_->reconcile();
+    EXPECT_EQ(when.size(), 2U) << "nothing is written";
+    use(rule_for_all(leave()));
+    EXPECT_THAT(when, ElementsAre(0, 1, 2, 3));
+    when.clear();
+    put_strict_candidate_in_place();
+    ASSERT_FALSE(when.empty()) << "an arm of a slot";
+    EXPECT_EQ(when.front(), 4U);
+}
+
 TEST_F(EngineTest, WithAutoItWaitsAndWhatWasSetFirstGoesBack) {
     use(rule_for_all({}));
     EXPECT_EQ(asked(), 0U);
