@@ -23,6 +23,11 @@ holds() { # WHAT EXPRESSION: fails unless it is true for $out
   note "ok: $1"
 }
 isolation() { status | jq -c .isolation; }
+isolation_is() { [ "$(isolation | jq -cS "$1")" = "$2" ]; }
+becomes() { # WHAT VALUE EXPRESSION, of .isolation; status.json follows every 30 s
+  wait_until 60 isolation_is "$3" "$2" || true
+  check_eq "$1" "$2" "$(isolation | jq -cS "$3")"
+}
 listed() { local list; list=$(cat "$1" 2>/dev/null || true); case $list in *null*) ;; *) echo "$list" ;; esac; }
 
 note "-- the kernel's features"
@@ -110,8 +115,9 @@ wq-tunectl compare "$wq" --with smt >/dev/null 2>&1 &
 wait_until 60 has_pairs "$wq" 1 || fail "no pair: $(target "$wq" reason)"
 sleep 1
 write_blocks 300
-isolation >"$out"
 this='(.work[] | select(.workqueue == "'$pinned'" and .function == "kcryptd_crypt [dm_crypt]"))'
+counted() { isolation >"$out"; [ "$(jq "$this | .items >= 300 * (1 - $missed)" "$out")" = true ]; }
+wait_until 60 counted || true # status.json follows counts every 30 s
 holds "while it runs" "$this | .kind == \"per-cpu\" and .items <= 300 and .items >= 300 * (1 - $missed)"
 wq-tunectl revert "$wq"
 load_off
@@ -177,13 +183,13 @@ echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control
 mkdir $cgroup
 echo 2-3 >$cgroup/cpuset.cpus
 echo root >$cgroup/cpuset.cpus.partition
-check_eq "a root partition" '[{"cgroup":"/rt","cpus":"2-3","type":"root"}]' "$(isolation | jq -cS .partitions)"
+becomes "a root partition" '[{"cgroup":"/rt","cpus":"2-3","type":"root"}]' .partitions
 echo isolated >$cgroup/cpuset.cpus.partition
 note "the kernel says: $(cat $cgroup/cpuset.cpus.partition); isolated: $(cat $cpus/isolated); unbound: $(cat $workqueues/cpumask)"
-check_eq "an isolated partition" '[{"cgroup":"/rt","cpus":"2-3","type":"isolated"}]' "$(isolation | jq -cS .partitions)"
+becomes "an isolated partition" '[{"cgroup":"/rt","cpus":"2-3","type":"isolated"}]' .partitions
 wq-tunectl status | grep -q 'isolated partition *2-3 */rt' || { wq-tunectl status; fail "not in the text"; }
 echo member >$cgroup/cpuset.cpus.partition
-check_eq "a member is none" '[]' "$(isolation | jq -c .partitions)"
+becomes "a member is none" '[]' .partitions
 rmdir $cgroup
 
 note "-- boot options"
