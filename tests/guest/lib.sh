@@ -276,6 +276,13 @@ verdict() { jq -rs --arg key "$1" '.[-1][$key] // empty' $verdicts 2>/dev/null |
 ended() { [ "$(cat $verdicts 2>/dev/null | wc -l)" -ge "$1" ]; } # N verdicts
 # Prints the number of pairs of all comparisons in the ledger on disk; 0 without a ledger.
 ledger_pairs() { jq '[.entries[].columns[0].pairs] | add // 0' $ledger 2>/dev/null || echo 0; }
+# The same of those that a kill does not lose: the entries in /run are newer than those in the ledger.
+known_pairs() {
+  local newer=/run/wq-tuned/pairs.json
+  [ -e $newer ] || { ledger_pairs; return; }
+  jq -s '[(.[0].ledger.entries, .[1].entries // []) | .[]] | unique_by(.key) | [.[].columns[0].pairs] | add // 0' $newer \
+    $([ ! -e $ledger ] || echo $ledger)
+}
 trial_of() { status | jq -r --arg name "$1" --arg key "$2" '.targets[] | select(.name == $name) | .comparison[$key] // empty'; }
 # `has_pairs WQ N`: whether the comparison of WQ has at least N pairs.
 has_pairs() { [ "$(trial_of "$1" pairs)" -ge "$2" ] 2>/dev/null; }

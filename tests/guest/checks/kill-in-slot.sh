@@ -81,8 +81,7 @@ done
 note "-- and it goes on"
 # The window that the last kill cut off counts as a pair, and no pair before it is lost.
 cut_off=$(jq 'if .running == null then 0 else 1 end' /run/wq-tuned/slot.json 2>/dev/null || echo 0)
-pairs=$(jq '[.ledger.entries[].columns[0].pairs] | add // 0' /run/wq-tuned/pairs.json 2>/dev/null || echo 0)
-[ "$pairs" -ge "$(ledger_pairs)" ] || pairs=$(ledger_pairs)
+pairs=$(known_pairs)
 [ "$pairs" -ge $((start + 2)) ] || fail "pairs were lost: $pairs of $((start + 2))"
 systemctl start wq-tuned
 check_eq "it knows its pairs" $((pairs + cut_off)) "$(trial_of "$wq" pairs)"

@@ -66,6 +66,7 @@ trial_policy plan
 drop_in wq-tuned.service <<<$'[Service]\nCapabilityBoundingSet='
 systemctl start wq-tuned
 wait_until 10 state_is "$wq" set || fail "state $(target "$wq" state)"
-grep -q "not watched: " <<<"$(target "$wq" reason)" || fail "reason: $(target "$wq" reason)"
+is_said() { grep -q "not watched: " <<<"$(target "$wq" reason)"; }
+wait_until 60 is_said || fail "reason: $(target "$wq" reason)"
 systemctl stop wq-tuned
 expect_scope "$wq" default
