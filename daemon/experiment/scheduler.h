@@ -79,11 +79,12 @@ class Scheduler {
     };
     explicit Scheduler(Facts facts) : f_(std::move(facts)) {}
 
-    // All comparisons that may get a pair when they are due and their target is busy.
+    // All comparisons that may get a pair when they are due and their target is busy. Some have no key yet:
+    // most targets are not busy, and need none.
     [[nodiscard]] std::vector<Taker> takers() const;
     // The comparison of target NAME that is shown, with the answer when it gets a pair, or why not.
     [[nodiscard]] std::optional<Taker> answer(const std::string& name) const;
-    // Of READY, which is not empty: either all that may share a slot, or one that must be alone, whichever
+    // Of READY, which is not empty, with their keys: either all that may share a slot, or one that must be alone, whichever
     // waited longer. Orders come first.
     [[nodiscard]] std::vector<Taker> choose(std::vector<Taker> ready) const;
     [[nodiscard]] bool is_busy(const std::string& name) const;
@@ -94,6 +95,7 @@ class Scheduler {
     [[nodiscard]] std::string why_no_order(const Target& target, const Arms& arms) const;
 
   private:
+    void make_key(Taker& taker) const;
     [[nodiscard]] std::vector<Taker> takers_of(const Target& target) const;
     void rest(Taker& taker) const;
     [[nodiscard]] std::string why_not(const Target& target) const;

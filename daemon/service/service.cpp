@@ -154,7 +154,7 @@ void Service::follow(Cause cause) {
         if (std::exchange(events_lost_, false))
             log_.write({LOG_NOTICE, Event::none,
                         "udev's queue overflowed: events were lost, and everything is looked at again"});
-        parts_->look();
+        cause == Cause::tick && hears_events() ? parts_->check() : parts_->look();
         log_.write({LOG_DEBUG, Event::none, "looked: " + summary()});
         agenda_.looked(parts_->wants_retry(), monotonic_us());
     }
@@ -162,10 +162,8 @@ void Service::follow(Cause cause) {
     if (cause == Cause::tick) experiment.tick(bus_ ? bus_->system_state() : "");
     if (cause == Cause::slot) experiment.on_time();
     arm();
-    const bool slot_runs = is_measuring();
-    if (cause == Cause::slot ? measured || slot_runs : cause != Cause::tick) quiet_.worked();
     // Not between two windows of a slot, because writing would disturb them.
-    if (cause != Cause::slot || (measured && !slot_runs))
+    if (cause != Cause::slot || (measured && !is_measuring()))
         publisher_.publish({*parts_, policy_, state(), summary()});
 }
 
@@ -229,9 +227,6 @@ Result<std::string> Service::order(const std::string& method, const std::vector<
 
 void Service::tick() {
     publisher_.notify("WATCHDOG=1");
-    // Before the look, because the pages that it needs are read again and stay. Not while a slot is measured,
-    // because the page faults would add to the cost of one arm.
-    if (quiet_.fell() && !is_measuring()) give_back_pages();
     if (bus_) bus_->connect();
     if (cpu_watch_.was_suspended()) parts_->engine.changed(Udev::Change::cpu_online);
     if (cpu_watch_.changed()) parts_->engine.changed(Udev::Change::cpu);

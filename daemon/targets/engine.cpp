@@ -12,6 +12,11 @@
 #include "owned/restore.h"
 
 namespace wq {
+namespace {
+
+constexpr unsigned kChecks = 16;  // every 4 min, with the shipped WatchdogSec=
+
+}  // namespace
 
 Engine::Engine(Edges edges, KernelInfo kernel)
     : edges_(std::move(edges)),
@@ -44,9 +49,32 @@ std::string Engine::observing() const {
 }
 
 void Engine::reconcile() {
+    checks_ = 0;
     look_at_topology();
     look_and_plan();
     write();
+}
+
+// Others may have written what is ours. What is not ours is read before it is written.
+void Engine::check() {
+    if (++checks_ == kChecks || must_look()) return reconcile();
+    std::vector<std::string> ours;
+    for (const auto& [name, entry] : ownership_.store().entries()) ours.push_back(name);
+    for (const std::string& name : ours) look_at(name, unbound_mask_);
+    if (!ours.empty()) plan_targets();
+    write();
+}
+
+// Whether there may be news that no event reports.
+bool Engine::must_look() const {
+    const auto waits = [](const auto& item) { return item.second.ask_udev || item.second.unread; };
+    if (inventory_.is_stale() || std::ranges::any_of(targets_, waits)) return true;
+    if (observing() != circumstances_.observing) return true;
+    if (edges_.files.unbound_mask() != unbound_mask_) return true;
+    const Target* parameter = default_target();
+    if (parameter == nullptr) return false;
+    const auto now = edges_.files.read_scope(kDefaultTarget, parameter->now.inode);
+    return !now || now->word != parameter->now.scope.word;
 }
 
 void Engine::look() {
@@ -97,8 +125,8 @@ void Engine::look_at_targets() {
     std::set<std::string> seen(names->begin(), names->end());
     for (const auto& [name, entry] : ownership_.store().entries()) seen.insert(name);
     for (const auto& [name, target] : targets_) seen.insert(name);
-    const CpuSet unbound_mask = edges_.files.unbound_mask();
-    for (const std::string& name : seen) look_at(name, unbound_mask);
+    unbound_mask_ = edges_.files.unbound_mask();
+    for (const std::string& name : seen) look_at(name, unbound_mask_);
 }
 
 void Engine::look_and_plan() {

@@ -67,6 +67,9 @@ class Engine {
 
     // Looks at every target, plans, writes.
     void reconcile();
+    // As reconcile(), but looks only at what is ours, unless more may have changed without an event. Every 16th
+    // call in a row is a reconcile().
+    void check();
     // Looks only: notices external writers and vanished targets. Writes nothing; record() saves what was
     // noticed.
     void look();
@@ -137,6 +140,7 @@ class Engine {
     // ---- looks and plans
     void look_at_topology();
     void look_at_targets();
+    [[nodiscard]] bool must_look() const;
     void look_at(const std::string& name, const CpuSet& unbound_mask);
     void keep_unread(Target& target, const Workqueue* seen);
     void notice(Target& target, std::optional<bool> strict);
@@ -169,6 +173,8 @@ class Engine {
     std::string default_stays_;  // why @default must not be moved; "" if it may be
     Circumstances circumstances_;
     std::map<std::string, Target> targets_;
+    CpuSet unbound_mask_;  // at the last look at all targets
+    unsigned checks_ = 0;  // since then
     std::string observe_why_;
 };
 

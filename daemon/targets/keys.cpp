@@ -46,6 +46,11 @@ std::string kernel_key(const KernelInfo& kernel) {
     return out;
 }
 
+void Keys::measure_by(Measures measures) {
+    measures_ = std::move(measures);
+    counters_ = text_of(measures_);
+}
+
 // Pods divide the CPUs that are in the target's mask and in the mask of all unbound workqueues. The
 // fingerprint identifies how.
 std::string Keys::cpus_of(const Workqueue& target) const {
@@ -73,7 +78,7 @@ LedgerKey Keys::ledger_key(const Workqueue& target, const Arms& arms, bool from_
             arms.candidate.name(),
             from_policy ? "policy" : "kernel",
             {partition_of(effective, arms.reference.scope), partition_of(effective, arms.candidate.scope)},
-            text_of(measures_),
+            counters_,
             fmt::format("{}ms {}ms", policy_.judge.window.count(), policy_.judge.washout.count())};
 }
 

@@ -37,7 +37,7 @@ class Keys {
     // All arguments must outlive the Keys.
     Keys(const Inventory& inventory, const Policy& policy) : inventory_(inventory), policy_(policy) {}
 
-    void measure_by(Measures measures) { measures_ = std::move(measures); }
+    void measure_by(Measures measures);
     [[nodiscard]] const Measures& measures() const { return measures_; }
     // Call when the topology changed: drops the pods that were computed from it.
     void forget_pods() { partitions_.clear(); }
@@ -53,6 +53,7 @@ class Keys {
     const Inventory& inventory_;
     const Policy& policy_;
     Measures measures_;
+    std::string counters_;  // of measures_, as text
     mutable std::map<std::pair<Scope, std::string>, std::string> partitions_;  // by scope and CPUs, as text
 };
 
