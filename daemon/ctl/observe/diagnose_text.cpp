@@ -37,6 +37,7 @@ class Text {
         const std::size_t shown = work();
         events();
         stuck();
+        bypassed();
         tell_isolated(out_, d_.isolated, d_.isolated_cpus);
         summary(shown);
         for (const auto& one : d_.missing) out_.note("Not seen: " + one);
@@ -161,6 +162,23 @@ class Text {
                 wq.mayday.value_or(0), wq.rescued.value_or(0)));
     }
 
+    // Work for which a scope is often blamed, although none helps.
+    void say_known(const BusyWork& work, const DiagnosedWorkqueue& wq) {
+        static constexpr struct {
+            std::string_view workqueue;
+            const char* text;
+        } kKnown[] = {
+            {"inode_switch_wbs",
+             "Inodes move to another cgroup's writeback, many at once when a cgroup ends that owned them. "
+             "All "
+             "items for one cgroup wait for the same lock (wb->list_lock), so a scope does not help. Fewer "
+             "short-lived cgroups that write files do."},
+        };
+        if (work.cpu < kHintCpu) return;
+        for (const auto& known : kKnown)
+            if (wq.name == known.workqueue) out_.say(known.text);
+    }
+
     void explain(const BusyWork& work, const DiagnosedWorkqueue& wq) {
         out_.begin(fmt::format("{:.2f} CPUs in {} of {}{}", work.cpu,
                                work.function.empty() ? "work" : printable(work.function), printable(wq.name),
@@ -169,6 +187,7 @@ class Text {
         say_times(work);
         if (!explained_.insert(work.workqueue).second) return;
         say_where(wq);
+        say_known(work, wq);
         say_lock(wq);
         hint(wq);
         say_workers(wq);
@@ -192,6 +211,14 @@ class Text {
             if (explained_.contains(i) || !wq.has_events()) continue;
             out_.begin(printable(wq.name) + kind_text(wq));
             say_events(wq);
+        }
+    }
+
+    // Of all mappings, since a workqueue that is bypassed uses little CPU time.
+    void bypassed() {
+        for (const auto& [workqueue, bypass] : d_.bypassed) {
+            out_.begin(printable(workqueue));
+            out_.say("In its dm-crypt mapping " + bypass.text() + ".");
         }
     }
 
@@ -296,6 +323,9 @@ Json diagnosis_json(const Diagnosis& diagnosis) {
         stuck.push_back({{"name", one.name},
                          {"work", word_or_null(one.work)},
                          {"sleeps_in", word_or_null(one.sleeps_in)}});
+    Json bypassed = Json::array();
+    for (const auto& [workqueue, bypass] : diagnosis.bypassed)
+        bypassed.push_back({{"workqueue", workqueue}, {"options", bypass.options()}});
     const Json isolated = isolated_json(diagnosis.isolated);
     return {{"seconds", diagnosis.seconds},
             {"online", diagnosis.online},
@@ -305,6 +335,7 @@ Json diagnosis_json(const Diagnosis& diagnosis) {
             {"work", work},
             {"workqueues", workqueues},
             {"stuck", stuck},
+            {"bypassed", bypassed},
             {"isolated", {{"cpus", diagnosis.isolated_cpus.list()}, {"work", isolated}}},
             {"missing", diagnosis.missing}};
 }

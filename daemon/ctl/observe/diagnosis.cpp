@@ -121,6 +121,7 @@ class Diagnoser {
         out_.seconds = look_.seconds;
         out_.online = look_.online.count();
         out_.isolated_cpus = look_.isolated;
+        out_.bypassed = look_.bypassed;
         out_.hog_ns = look_.hog_ns;
         out_.missing = look_.missing;
         for (const auto& use : look_.kworkers) {

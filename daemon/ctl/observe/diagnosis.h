@@ -15,6 +15,7 @@
 #include "ctl/command.h"
 #include "ctl/observe/isolation_command.h"
 #include "ctl/observe/top_rates.h"
+#include "machine/device_mapper.h"
 #include "machine/kernel_dump.h"
 #include "machine/kworker.h"
 #include "machine/paths.h"
@@ -65,8 +66,9 @@ struct DiagnoseLook {
     bool sampled = false;  // the profile has RanWork
     std::optional<KernelDump> dump;
     CpuSet isolated;
-    std::uint64_t hog_ns = 10'000'000;  // the kernel's threshold for an item that holds a CPU
-    std::vector<std::string> missing;   // what cannot be seen here, and why
+    std::map<std::string, CryptBypass> bypassed;  // workqueues of dm-crypt that work bypasses
+    std::uint64_t hog_ns = 10'000'000;            // the kernel's threshold for an item that holds a CPU
+    std::vector<std::string> missing;             // what cannot be seen here, and why
 };
 
 // CPU time is in CPUs: seconds of CPU time per second.
@@ -133,7 +135,8 @@ struct Diagnosis {
     std::vector<DiagnosedWorkqueue> workqueues;  // in the order of their work, then those with events
     std::vector<StuckKworker> stuck;
     CpuSet isolated_cpus;
-    std::vector<IsolatedFinding> isolated;  // most items first
+    std::vector<IsolatedFinding> isolated;        // most items first
+    std::map<std::string, CryptBypass> bypassed;  // as in DiagnoseLook
     std::uint64_t hog_ns = 0;
     std::vector<std::string> missing;
 };
