@@ -271,6 +271,12 @@ TEST(DiagnosisText, ExplainsWhatWasFound) {
         {[](auto& look) { look.work->workqueues[0].lock.reset(); },
          {"Waiting for pool->lock is not seen here; a comparison"},
          {}},
+        {[](auto& look) { look.work->workqueues[1].now.name = "inode_switch_wbs"; },
+         {"(wb->list_lock), so a scope does not help"},
+         {}},
+        {[](auto& look) { look.bypassed["kcryptd-254:0-1"].reads = true; },
+         {"In its dm-crypt mapping reads bypass this workqueue"},
+         {}},
         {[](auto& look) { look.dump->workqueues[0].max_active = 1; }, {"One item at a time"}, {"wq-tunectl"}},
         {[](auto& look) { look.dump->scopes[Scope::cache] = look.dump->scopes[Scope::smt]; },
          {"Each core has a pool of its own, since `cache` is one core here", "--arms cache,numa -- COMMAND"},
@@ -374,12 +380,14 @@ TEST(DiagnosisJson, HasAllOfIt) {
                               {0, "tasklet_work", 2, {}}};
     look.kworkers.push_back(test::stuck_kworker());
     look.missing = {"a", "b"};
+    look.bypassed["kcryptd-254:0-1"].writes = true;
     json all = diagnosis_json(diagnose(look));
     EXPECT_NEAR(all.at("cpu").get<double>(), 1.05, 1e-9);
     json work = all.at("work").at(0), crypt = all.at("workqueues").at(0), percpu = all.at("workqueues").at(1);
     for (const char* key : {"cpu", "work", "workqueues"}) all.erase(key);
     EXPECT_EQ(all, json::parse(R"({"seconds": 2.0, "online": 7, "unsampled": 0.0, "attributed": "ticks",
         "stuck": [{"name": "kworker/3:1", "work": "md_misc", "sleeps_in": "blk_mq_freeze_queue_wait"}],
+        "bypassed": [{"workqueue": "kcryptd-254:0-1", "options": ["no_write_workqueue"]}],
         "isolated": {"cpus": "6-7", "work": [
             {"workqueue": "mm_percpu_wq", "kind": "per-cpu", "function": "vmstat_update", "items": 40,
              "origins": [{"timer": true, "cpu": 6, "task": null, "items": 25},
