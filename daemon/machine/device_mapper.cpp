@@ -16,17 +16,17 @@
 namespace wq {
 namespace {
 
-void copy(char* to, std::size_t room, const std::string& text) {
+void copy_text(char* to, std::size_t room, const std::string& text) {
     std::memcpy(to, text.c_str(), std::min(text.size(), room - 1));
 }
 
-struct Option {
+struct BypassOption {
     const char* name;
     bool CryptBypass::*set;
 };
-constexpr std::array kOptions{Option{"no_read_workqueue", &CryptBypass::reads},
-                              Option{"no_write_workqueue", &CryptBypass::writes},
-                              Option{"submit_from_crypt_cpus", &CryptBypass::submit}};
+constexpr std::array kBypassOptions{BypassOption{"no_read_workqueue", &CryptBypass::reads},
+                                    BypassOption{"no_write_workqueue", &CryptBypass::writes},
+                                    BypassOption{"submit_from_crypt_cpus", &CryptBypass::submit}};
 
 }  // namespace
 
@@ -36,7 +36,7 @@ MapperRequest::MapperRequest(const std::string& uuid)
     h.version[0] = DM_VERSION_MAJOR;
     h.data_size = static_cast<std::uint32_t>(words_.size() * sizeof(std::uint64_t));
     h.data_start = sizeof(dm_ioctl);
-    copy(h.uuid, sizeof h.uuid, uuid);
+    copy_text(h.uuid, sizeof h.uuid, uuid);
 }
 
 MapperRequest::~MapperRequest() {
@@ -44,7 +44,7 @@ MapperRequest::~MapperRequest() {
 }
 
 void MapperRequest::set_name(const std::string& name) {
-    copy(head().name, sizeof head().name, name);
+    copy_text(head().name, sizeof head().name, name);
 }
 
 void MapperRequest::set_target(std::uint64_t sectors, const std::string& type,
@@ -53,8 +53,8 @@ void MapperRequest::set_target(std::uint64_t sectors, const std::string& type,
     char* const at = reinterpret_cast<char*>(words_.data()) + sizeof(dm_ioctl);
     auto& spec = *reinterpret_cast<dm_target_spec*>(at);
     spec.length = sectors;
-    copy(spec.target_type, sizeof spec.target_type, type);
-    copy(at + sizeof spec, kRoom - sizeof spec, parameters);
+    copy_text(spec.target_type, sizeof spec.target_type, type);
+    copy_text(at + sizeof spec, kRoom - sizeof spec, parameters);
 }
 
 Status MapperRequest::call(const Fd& fd, unsigned long what, const char* doing) {
@@ -91,7 +91,7 @@ Result<Fd> open_mapper(const std::string& root) {
 
 std::vector<std::string> CryptBypass::options() const {
     std::vector<std::string> out;
-    for (const Option& option : kOptions)
+    for (const BypassOption& option : kBypassOptions)
         if (this->*option.set) out.emplace_back(option.name);
     return out;
 }
@@ -121,7 +121,7 @@ std::string crypt_device_of(std::string_view workqueue) {
 
 CryptBypass bypass_in(std::string_view target) {
     CryptBypass out;
-    for (const Option& option : kOptions)
+    for (const BypassOption& option : kBypassOptions)
         out.*option.set = target.find(fmt::format(",{}=y", option.name)) != std::string_view::npos;
     return out;
 }
@@ -141,7 +141,7 @@ Result<CryptBypass> read_crypt_bypass(const Paths& paths, const std::string& dev
     CryptBypass out;
     for (const std::string& target : request.targets("crypt")) {
         const CryptBypass one = bypass_in(target);
-        for (const Option& option : kOptions) out.*option.set |= one.*option.set;
+        for (const BypassOption& option : kBypassOptions) out.*option.set |= one.*option.set;
     }
     return out;
 }
