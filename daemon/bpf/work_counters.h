@@ -35,6 +35,9 @@ struct WorkCount {
     double throughput = kUnknown;  // items completed per second
     double cpu = kUnknown;  // CPU time per completed item; also unknown below kLeastTicks of the scheduler
     static constexpr unsigned kLeastTicks = 200;  // the kernel counts CPU time in whole ticks
+
+    // Also from the window's end: worker pools and kworkers of the target; 0: not known.
+    unsigned pools = 0, workers = 0;
 };
 
 // Work of one workqueue and one function that started on watched CPUs, no matter who queued it.
