@@ -36,13 +36,13 @@ void set(std::uint32_t& word, std::uint32_t value) {
     std::atomic_ref(word).store(value, std::memory_order_seq_cst);
 }
 
-Result<Skeleton> attached(bool with_entry, bool tails, const CpuSet& watched) {
+Result<Skeleton> attached(bool with_entry, Wanted wanted, const CpuSet& watched) {
     auto skeleton = loaded<counters_bpf>("loading the counters", [&](counters_bpf& object) {
         object.rodata->watching = set_cpus(object.rodata->watched_cpus, watched);
         if (!object.rodata->watching) bpf_map__set_max_entries(object.maps.watched, 1);  // never used
         object.rodata->entry_seen = with_entry;
-        object.rodata->tails = tails;
-        if (!tails) bpf_map__set_max_entries(object.maps.histograms, 1);  // never used
+        object.rodata->tails = wanted.tails;
+        if (!wanted.tails) bpf_map__set_max_entries(object.maps.histograms, 1);  // never used
         object.rodata->preemptible = kernel_offers("bpf_preempt_disable");
         bpf_program__set_autoload(object.progs.wqt_enter, with_entry);
         for (auto& window : object.bss->windows) window.n = 1;
@@ -79,16 +79,16 @@ class BpfCounters : public WorkCounters {
   public:
     explicit BpfCounters(std::string refusal) : refusal_(std::move(refusal)), limits_(refusal_) {}
 
-    Status attach(const std::vector<std::string>& targets, bool tails) override {
+    Status attach(const std::vector<std::string>& targets, Wanted wanted) override {
         auto found = find(targets);
         if (!found) {
             detach();
             return tl::unexpected(found.error());
         }
-        if (!skeleton_ || tails_ != tails) {
+        if (!skeleton_ || wanted_ != wanted) {
             detach();
             limits_.clear();
-            if (auto done = load(tails); !done) return done;
+            if (auto done = load(wanted); !done) return done;
         }
         retarget(std::move(*found));
         return {};
@@ -222,10 +222,10 @@ class BpfCounters : public WorkCounters {
         return out;
     }
 
-    Status load(bool tails) {
-        auto skeleton = attached(!entry_refused_, tails, to_watch_);
+    Status load(Wanted wanted) {
+        auto skeleton = attached(!entry_refused_, wanted, to_watch_);
         if (!skeleton && !entry_refused_ && !passes(skeleton.error())) {  // some kernels refuse fentry
-            skeleton = attached(false, tails, to_watch_);
+            skeleton = attached(false, wanted, to_watch_);
             entry_refused_ = skeleton.has_value();
         }
         if (!skeleton) return tl::unexpected(skeleton.error());
@@ -234,7 +234,7 @@ class BpfCounters : public WorkCounters {
                 "this kernel refuses fentry: waiting for pool->lock is not seen, nor part of latency and "
                 "tail";
         skeleton_ = std::move(*skeleton);
-        tails_ = tails;
+        wanted_ = wanted;
         attached_at_ = std::chrono::steady_clock::now();
         return {};
     }
@@ -290,7 +290,7 @@ class BpfCounters : public WorkCounters {
     Status empty(unsigned t) {
         const BpfErrors errors;
         std::ranges::fill(skeleton_->bss->sums[t], wq_sums{});
-        if (!tails_) return {};
+        if (!wanted_.tails) return {};
         const wq_histogram none{};
         for (std::uint32_t key = t * WQ_STRIPES; key < (t + 1) * WQ_STRIPES; key++)
             if (int code = bpf_map__update_elem(skeleton_->maps.histograms, &key, sizeof(key), &none,
@@ -331,7 +331,7 @@ class BpfCounters : public WorkCounters {
             sum.ended += one.ended;
             sum.pending += one.pending;
             sum.running += one.running;
-            if (!tails_) continue;
+            if (!wanted_.tails) continue;
             wq_histogram histogram;
             const std::uint32_t key = t * WQ_STRIPES + stripe;
             if (int code = bpf_map__lookup_elem(skeleton_->maps.histograms, &key, sizeof(key), &histogram,
@@ -358,7 +358,7 @@ class BpfCounters : public WorkCounters {
     std::string refusal_;  // why nothing may be counted; "" otherwise
     std::optional<WorkqueueWalk> walk_;
     Skeleton skeleton_;
-    bool tails_ = false;
+    Wanted wanted_;
     bool entry_refused_ = false;
     std::vector<Counted> targets_;
     std::array<std::uint32_t, kTargets> numbers_{};  // number of each target's latest window

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "bpf/bpf_workqueues.h"
+#include "bpf/histogram.h"
 
 namespace wq {
 
@@ -19,7 +20,6 @@ struct WorkTimes {
     std::vector<std::uint32_t> waited;  // items by ns from queueing to start (with the lock wait, if
                                         // measured), in buckets of Histogram(kTimeBits); each wraps around
 };
-inline constexpr unsigned kTimeBits = 3;  // eight buckets per octave
 
 // One function on one workqueue since attach(): items that ended, and how long they kept a worker busy.
 struct FunctionTimes {

@@ -22,11 +22,13 @@ namespace {
 
 constexpr std::array kKinds = {
     CounterKind{"latency", "ns", false, 0, [](const WorkCount& c, double) { return c.latency; }},
-    CounterKind{"tail", "ns", false, 0, [](const WorkCount& c, double) { return c.tail; }},
+    CounterKind{"tail", "ns", false, 0, [](const WorkCount& c, double) { return c.tail; }, &Wanted::tails},
     CounterKind{"exec", "ns", false, 0, [](const WorkCount& c, double) { return c.exec; }},
     // An uncontended lock may have cost 0, which has no logarithm.
     CounterKind{"lock", "ns an item", false, 100,
                 [](const WorkCount& c, double) { return std::max(c.lock, 1.0); }},
+    CounterKind{"enqueue", "ns", false, 0, [](const WorkCount& c, double) { return c.enqueue; },
+                &Wanted::enqueue},
     CounterKind{"items", "items/s", true, 0,
                 [](const WorkCount& c, double seconds) { return static_cast<double>(c.items) / seconds; }},
     // An unknown value stays NaN.

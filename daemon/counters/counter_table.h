@@ -20,6 +20,7 @@ struct CounterKind {
     // The value of a window of SECONDS, from the counts of a workqueue's work (NaN: not known). nullptr: not
     // from work, see read_machine_counter().
     double (*of_work)(const WorkCount&, double seconds) = nullptr;
+    bool Wanted::*needs = nullptr;  // what WorkCounters::attach() must be asked for
     // Not read anywhere: the experiment computes it from the other targets of the slot. It can be a guard,
     // but it cannot be judged.
     bool guard_only = false;

@@ -25,6 +25,15 @@ bool passes(int code) {
     return kind_of_error(code) == Outcome::Kind::transient;
 }
 
+// What COUNTERS need that is counted only when it is asked for.
+Wanted wanted_by(const std::vector<ComparedCounter>& counters) {
+    Wanted out;
+    for (const ComparedCounter& counter : counters)
+        if (const CounterKind* kind = find_counter(counter.name); kind != nullptr && kind->needs != nullptr)
+            out.*kind->needs = true;
+    return out;
+}
+
 }  // namespace
 
 Experiment::Experiment(Edges edges)
@@ -178,9 +187,8 @@ void Experiment::begin_slot(std::vector<Taker> takers) {
     const auto attach = [&] {
         std::vector<Counting::Attached> targets;
         for (const Member& member : members) targets.push_back({member.taker.name, member.inode});
-        const bool tails = std::ranges::any_of(engine.keys().measures().counters,
-                                               [](const ComparedCounter& c) { return c.name == "tail"; });
-        return counting_.attach(targets, tails, read_isolation(edges_.paths).cpus());
+        return counting_.attach(targets, wanted_by(engine.keys().measures().counters),
+                                read_isolation(edges_.paths).cpus());
     };
     Status attached = attach();
     if (!attached && members.size() > 1) {

@@ -177,7 +177,7 @@ PairResult TargetPair::finish() {
     return out;
 }
 
-Status Counting::attach(const std::vector<Attached>& targets, bool tails, const CpuSet& watched) {
+Status Counting::attach(const std::vector<Attached>& targets, Wanted wanted, const CpuSet& watched) {
     if (!works()) return {};
     const auto is_attached = [&](const Attached& one) {
         return std::ranges::find(attached_, one) != attached_.end();
@@ -187,7 +187,7 @@ Status Counting::attach(const std::vector<Attached>& targets, bool tails, const 
     std::vector<std::string> names;
     for (const Attached& one : targets) names.push_back(one.name);
     counters_.watch(watched);
-    if (auto attached = counters_.attach(names, tails); !attached) return attached;
+    if (auto attached = counters_.attach(names, wanted); !attached) return attached;
     attached_ = targets;
     return {};
 }

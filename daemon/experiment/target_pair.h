@@ -103,7 +103,7 @@ class Counting {
     void set_why_not(const std::string& why) { why_not_ = why; }
     // The programs stay attached as long as TARGETS are attached already. WATCHED: as in
     // WorkCounters::watch().
-    Status attach(const std::vector<Attached>& targets, bool tails, const CpuSet& watched);
+    Status attach(const std::vector<Attached>& targets, Wanted wanted, const CpuSet& watched);
     void detach();
     // The meters of target NAME, which is attached. ITEMS: that a window is expected to have.
     [[nodiscard]] Meters meters_of(const std::string& name, double items);

@@ -130,7 +130,7 @@ struct Options {
     double seconds = 0;
     unsigned windows = 1;
     unsigned every = 1;
-    bool tails = false;
+    wq::Wanted wanted;
     wq::CpuSet watched;
 };
 
@@ -146,7 +146,7 @@ int count(const Options& options) {
     const auto counters = wq::make_bpf_counters();
     const auto n = static_cast<unsigned>(options.targets.size());
     counters->watch(options.watched);
-    or_exit(counters->attach(options.targets, options.tails));
+    or_exit(counters->attach(options.targets, options.wanted));
     for (unsigned t = 0; t < n; t++) counters->sample(t, options.every);
     const auto before = or_exit(counters->traffic());
     auto per_cpu_before = started_on(*counters, options.watched);
@@ -231,8 +231,8 @@ nlohmann::ordered_json cost() {
                      }) /
                      kTimes;
     out["programs_more"] = last_program() - programs;
-    out["attach_us"] = took([&] { or_exit(counters->attach({"@default"}, false)); });
-    out["again_us"] = took([&] { or_exit(counters->attach({"@default", "writeback"}, false)); });
+    out["attach_us"] = took([&] { or_exit(counters->attach({"@default"}, {})); });
+    out["again_us"] = took([&] { or_exit(counters->attach({"@default", "writeback"}, {})); });
     out["of_one_us"] = took([&] {
                            for (int i = 0; i < kTimes; i++) or_exit(counters->traffic_of(0));
                        }) /
@@ -272,7 +272,7 @@ int main(int argc, char** argv) {
         if (words[i] == "--two")
             options.windows = 2;
         else if (words[i] == "--tails")
-            options.tails = true;
+            options.wanted.tails = true;
         else if (words[i] == "--every" && i + 1 < words.size())
             options.every = static_cast<unsigned>(std::stoul(words[++i]));
         else if (words[i] == "--watch" && i + 1 < words.size())

@@ -36,16 +36,16 @@ class FakeCounters : public WorkCounters {
     std::vector<std::string> asked;
     std::vector<std::string> targets;
     bool attached = false;
-    bool tails = false;
+    Wanted wanted;
 
-    Status attach(const std::vector<std::string>& names, bool with_tails) override {
+    Status attach(const std::vector<std::string>& names, Wanted what) override {
         std::string text = "attach";
         for (const std::string& name : names) text += " " + name;
         asked.push_back(text);
         on_attach();
         if (attach_error) return tl::unexpected(*attach_error);
         targets = names;
-        tails = with_tails;
+        wanted = what;
         attached = true;
         return {};
     }

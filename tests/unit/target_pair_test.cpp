@@ -21,7 +21,7 @@ const std::vector<ComparedCounter> kCounters = {
 class TargetPairTest : public testing::Test {
   protected:
     TargetPairTest() {
-        (void)work_.attach({"kcryptd"}, false);
+        (void)work_.attach({"kcryptd"}, {});
         work_.count = [this](const auto&, unsigned window) { return windows_[window]; };
     }
     static WorkCount counted(std::uint64_t items, double latency = 1000) {
