@@ -35,7 +35,7 @@ for usage in "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-size
   "top --interval 0.05" "top --interval 3601" "top -d nan" "top -d 1s" "top -n 0" "top -n 1.5" "top --once -n 2" "top --sort nothing" \
   "top --sort busy" "top --functions --sort p99" "diagnose --seconds 0.4" "diagnose --seconds 3601" "diagnose --seconds 5s" "diagnose writeback" \
   "diagnose --seconds" "status --seconds 5" "status --isolation --seconds 0.4" "status --isolation --config x" "top --record a --replay b" \
-  "top --replay a -d 2" "bench --seconds 0" "bench --seconds 61" "bench --rounds 0" "bench --rounds 08" "bench --writers 1025" "bench --compare" \
+  "top --replay a -d 2" "bench --seconds 0" "bench --seconds 61" "bench --rounds 0" "bench --rounds 08" "bench --threads 1025" "bench --load trim" "bench --compare" \
   "bench --compare a --save b" "bench --compare a --seconds 1" "bench --restore --json" "bench --restore --rounds 1" "bench writeback"; do
   # shellcheck disable=SC2086
   expect 2 $usage

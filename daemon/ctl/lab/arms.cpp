@@ -69,16 +69,15 @@ PlanLine plan_by_cpus(const ScopesOf& machine, Workqueue target) {
         .front();
 }
 
-Result<std::vector<Arm>> arms_to_sweep(const PlanLine& line, const KernelInfo& kernel, bool even_unknown) {
+Result<std::vector<Arm>> arms_to_sweep(const PlanLine& line, const KernelInfo& kernel, bool all) {
     const auto now = line.target.scope.effective;
-    if (!now || (line.candidates.empty() && !even_unknown))
-        return fail(fmt::format("{}; name --arms", line.reason));
+    if (!now || (line.candidates.empty() && !all)) return fail(fmt::format("{}; name --arms", line.reason));
+    if (line.candidates.size() == 1) return fail("all scopes make the same pools here; nothing to compare");
     std::vector<Arm> arms{plain(*now)};
     for (const Candidate& c : line.candidates)
-        if (&c != candidate_with(line, *now)) arms.push_back(plain(c.scope));
-    for (const Scope scope : kernel.scopes)
-        if (line.candidates.empty() && scope != *now) arms.push_back(plain(scope));
-    if (arms.size() < 2) return fail("all scopes make the same pools here; nothing to compare");
+        if (!all && &c != candidate_with(line, *now)) arms.push_back(plain(c.scope));
+    for (auto scope = kernel.scopes.rbegin(); all && scope != kernel.scopes.rend(); ++scope)
+        if (*scope != *now) arms.push_back(plain(*scope));
     return arms;
 }
 
@@ -130,13 +129,13 @@ std::vector<Setting> settings_of(const Paths& paths, const Workqueue& target, co
 }  // namespace
 
 Result<Subject> scope_arms(const Paths& paths, const ScopesOf& machine, Workqueue target,
-                           std::vector<Arm> arms, bool even_unknown) {
+                           std::vector<Arm> arms, bool all) {
     const std::string name = target.name;
     if (auto free = check_not_set(paths, name); !free) return tl::unexpected(free.error().in(name));
     const PlanLine line = plan_by_cpus(machine, std::move(target));
     if (const auto why = why_not(line, arms, machine.kernel); !why.empty()) return fail(name + ": " + why);
     if (arms.empty()) {
-        auto swept = arms_to_sweep(line, machine.kernel, even_unknown);
+        auto swept = arms_to_sweep(line, machine.kernel, all);
         if (!swept) return tl::unexpected(swept.error().in(name));
         arms = std::move(*swept);
     }
@@ -144,6 +143,11 @@ Result<Subject> scope_arms(const Paths& paths, const ScopesOf& machine, Workqueu
     for (const Arm& arm : arms) {
         const Candidate* made = candidate_with(line, arm.scope);
         out.rows.push_back({arm.name(), made != nullptr ? std::optional(made->pools) : std::nullopt});
+        const Arm& first = *std::ranges::find_if(arms, [&](const Arm& each) {
+            return each == arm ||
+                   (made != nullptr && each.strict == arm.strict && candidate_with(line, each.scope) == made);
+        });
+        if (first != arm) out.rows.back().same = first.name();
     }
     return out;
 }
