@@ -176,18 +176,17 @@ Status ArmSwitcher::begin(File& file) {
     if (!found) return tl::unexpected(found.error());
     left.inode = found->inode;
     left.original = file.in_place = found->text;
-    if (left.form == Form::word) return store_.put(left);
-    left.any = true;
+    if (left.form == Form::word) left.ours = left.original;
     if (auto saved = store_.put(left); !saved) return saved;
+    if (left.form == Form::word) return {};
     if (auto back = put_value_back(tools_.files, left); !back) return back;
     for (std::size_t arm = 0; arm < file.shown.size(); arm++) {
         if (auto learned = write(file, arm); !learned) return learned;
         for (std::size_t other = 0; other < arm; other++)
             if (is_same_value(left.form, *file.shown[other], *file.shown[arm]))
-                return fail(
-                    fmt::format("{}: '{}' and '{}' are the same setting: the file shows '{}' after each",
-                                left.path, file.setting.values[other], file.setting.values[arm],
-                                value_in(left.form, *file.shown[arm])));
+                return fail(fmt::format("{}: '{}' and '{}' are the same setting: it shows '{}' after each",
+                                        left.path, file.setting.values[other], file.setting.values[arm],
+                                        value_in(left.form, *file.shown[arm])));
     }
     return {};
 }
@@ -228,27 +227,23 @@ Status ArmSwitcher::write_value(const File& file, const std::string& via, const 
     return wrote;
 }
 
-// What the file may hold from now on is on disk before the write, and what it holds after it.
+// That the file may hold a value of ours is on disk before the write, and which one after it.
 Status ArmSwitcher::write(File& file, std::size_t arm) {
     LeftFile& left = file.left;
-    auto& shown = file.shown.at(arm);
     const std::string& value = file.setting.values[arm];
     const auto via = std::ranges::find_if(file.setting.vias, [&](const std::string& each) {
         return each != value && !is_same_value(left.form, each, file.in_place);
     });
-    left.ours = {file.in_place};
-    left.any = !shown;
-    if (shown) left.ours.push_back(*shown);
-    if (via != file.setting.vias.end()) left.ours.push_back(*via);
+    left.ours.reset();
     if (auto saved = store_.put(left); !saved) return saved;
     if (auto wrote = write_value(file, via != file.setting.vias.end() ? *via : "", value); !wrote)
         return wrote;
     const auto now = read_left(tools_.files, left);
     if (!now) return tl::unexpected(now.error());
     file.in_place = *now;
-    left.ours = {*now};
-    left.any = false;
+    left.ours = *now;
     if (auto saved = store_.put(left); !saved) return saved;
+    auto& shown = file.shown.at(arm);
     if (!shown) shown = *now;
     if (is_same_value(left.form, *shown, *now)) return {};
     return fail(fmt::format("{}: after writing '{}', the file showed '{}' earlier and shows '{}' now",

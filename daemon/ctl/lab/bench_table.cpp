@@ -62,6 +62,10 @@ bool is_reference(const BenchResult& row) {
     return row.at("role") == "reference";
 }
 
+std::string heading_of(const std::string& load) {
+    return load == "write" ? "WRITE" : "READ";
+}
+
 // The scopes of RESULT under LOAD, the reference first.
 std::vector<BenchResult> rows_of(const BenchResult& result, const std::string& load) {
     std::vector<BenchResult> out;
@@ -164,9 +168,9 @@ double end_of_scale(const std::vector<BenchResult>& rows) {
 }
 
 std::string scopes_html(const std::vector<BenchResult>& scopes) {
-    std::vector<ctl::Column> columns{{text(scopes.at(0), "load"), "short"}};
+    std::vector<ctl::Column> columns{{heading_of(text(scopes.at(0), "load")), "short"}};
     for (const NamedFigure& figure : kFigures) columns.push_back({figure.heading, "num"});
-    columns.insert(columns.end(), {{"Verdict"}, {"", "bar"}});
+    columns.insert(columns.end(), {{"VERDICT"}, {"", "bar"}});
     const double end = end_of_scale(scopes);
     std::vector<std::vector<std::string>> rows;
     for (const auto& row : scopes) {
@@ -211,7 +215,7 @@ std::string load_table(const Results& results, const std::string& load, std::siz
     if (std::ranges::all_of(rows,
                             [](const auto& row) { return figure_text(row.second, kFigures[0]) == "-"; }))
         figures++;
-    std::vector<std::string> header{load == "write" ? "WRITE" : "READ"};
+    std::vector<std::string> header{heading_of(load)};
     for (std::size_t i = 0; i < figures; i++) header.emplace_back(kFigures.at(i).heading);
     header.emplace_back("VERDICT");
     if (results.size() > 1) header.insert(header.begin(), "#");

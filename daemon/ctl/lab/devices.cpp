@@ -92,15 +92,7 @@ std::string uuid_of(const std::string& name) {
     return "WQ-TUNED-" + name;
 }
 
-// Error: this kernel has no dm-crypt. Loads its module.
-Status check_crypt(const Fd& mapper) {
-    Request request("");
-    request.set_name("crypt");
-    auto has = request.call(mapper, DM_GET_TARGET_VERSION, "looking for a target");
-    return !has && has.error().code == EINVAL ? fail("this kernel has no dm-crypt") : has;
-}
-
-// Makes the device NAME of a dm-crypt table with PARAMETERS.
+// Makes the device NAME of a dm-crypt table with PARAMETERS. The kernel loads the module.
 Result<dev_t> make_mapped(const Fd& mapper, const std::string& name, std::uint64_t bytes,
                           const std::string& parameters) {
     const std::string uuid = uuid_of(name);
@@ -187,12 +179,9 @@ Result<std::string> Devices::make_ram(const std::string& name, std::uint64_t byt
     // which copies under a lock of the device (drivers/block/null_blk/main.c, null_handle_data_transfer());
     // one queue per CPU, so that there is no I/O scheduler; irqmode 0, so that a request completes on the CPU
     // that sent it. Other attributes keep the values of the module parameters.
-    const std::array<std::pair<const char*, std::string>, 8> attributes{
+    const std::array<std::pair<const char*, std::string>, 5> attributes{
         {{"size", std::to_string(bytes >> 20U)},
          {"memory_backed", "0"},
-         {"zoned", "0"},
-         {"mbps", "0"},
-         {"cache_size", "0"},
          {"irqmode", "0"},
          {"submit_queues", std::to_string(cpus)},
          {"power", "1"}}};
@@ -209,7 +198,6 @@ Result<CryptDevice> Devices::make_crypt(const std::string& name, const std::stri
                                         std::uint64_t bytes) {
     const auto mapper = open_mapper(root_);
     if (!mapper) return tl::unexpected(mapper.error());
-    if (auto has = check_crypt(*mapper); !has) return tl::unexpected(has.error());
     const auto number =
         make_mapped(*mapper, name, bytes, fmt::format("{} {} 0 {} 0", kCipher, random_key(), ram));
     if (!number) return tl::unexpected(number.error());
