@@ -166,7 +166,7 @@ TEST(BenchCompare, AFileThatIsNoneIsNamed) {
                                         {R"({"arms": []})", "is not what `bench --save` wrote"},
                                         {R"({"bench": 2})", "has format 2, this program reads 1"},
                                         {R"({"bench": 1})", "key 'scopes' not found"},
-                                        {R"({"bench": 1, "scopes": [{}]})", "key 'host' not found"},
+                                        {R"({"bench": 1, "scopes": [{}]})", "key 'load' not found"},
                                         {wrong.dump(), "type must be number, but is string"},
                                         {good.substr(0, good.size() - 1), "cut off"}}) {
         const test::TempTree tree{{File("a.json", good), File("b.json", content)}};
