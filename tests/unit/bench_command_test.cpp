@@ -140,8 +140,9 @@ TEST_F(BenchCommand, JudgesEachLoadAsAbDoes) {
         EXPECT_EQ(row["same_pods_as"], rows[i].same) << row;
         EXPECT_EQ(row["role"], rows[i].effect.is_null() ? "reference" : "candidate");
         EXPECT_EQ(row.value("verdict", ""), rows[i].verdict) << row;
-        if (!rows[i].effect.is_null())
+        if (!rows[i].effect.is_null()) {
             EXPECT_NEAR(row["effect_percent"].get<double>(), rows[i].effect.get<double>(), 0.1);
+        }
         EXPECT_EQ(row["runs"].size(), 9U);
     }
     EXPECT_EQ(result["host"]["kernel"], "6.12.107");

@@ -55,10 +55,10 @@ struct Figures {
 
 // How an arm compares with the reference.
 struct ArmResult {
-    std::optional<Effect> effect;  // of all pairs, including those after a verdict; empty without pairs
-    std::string verdict;           // improved, regressed, undecided; "" if there is none yet
-    std::string reason;            // if undecided: kMaxPairsReason, or the argument of end()
-    std::uint64_t pairs = 0;       // these three at the verdict, or now if there is none
+    std::optional<Effect> effect = {};  // of all pairs, including those after a verdict; empty without pairs
+    std::string verdict = {};           // improved, regressed, undecided; "" if there is none yet
+    std::string reason = {};            // if undecided: kMaxPairsReason, or the argument of end()
+    std::uint64_t pairs = 0;            // these three at the verdict, or now if there is none
     double e_regressed = 1;
     double e_improved = 1;
 };
