@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -24,47 +26,30 @@ bool Journal::is_connected() {
     return fmt::format("{}:{}", static_cast<unsigned long>(st.st_dev), st.st_ino) == stream;
 }
 
-// Random numbers. They must never change.
+// Random numbers, which must never change, in the order of Event.
 const char* message_id(Event event) {
-    switch (event) {
-        case Event::none:
-            return "";
-        case Event::applied:
-            return "f887b053ec2f4684928457e69598bd0c";
-        case Event::restored:
-            return "2f8fec0c460140d0bcee5e705550124c";
-        case Event::external:
-            return "34b04f0aa3c1420ba52a63ab7e5b89ae";
-        case Event::unsupported:
-            return "cd9ae711b9814256b59d3e96ccb54415";
-        case Event::quarantined:
-            return "6ed98fe7a32941abb3047babe76c5f1e";
-        case Event::pods_unknown:
-            return "d75145f5888a48a2b7962f608428eb9e";
-        case Event::policy_broken:
-            return "589d1264198e4a5ebe60cdde8b52c107";
-        case Event::policy_loaded:
-            return "3a5f7ce8356248e595d98392b8d0e2ad";
-        case Event::baseline_broken:
-            return "f1c03d547f074d718a2a08a21045be51";
-        case Event::comparison_begun:
-            return "575fd024588e4efb8850d8d96b649744";
-        case Event::comparison_cut_off:
-            return "6e9d66801bff4da188e8a252bd80e252";
-        case Event::verdict:
-            return "4885ad00593a4746804849483c8ed1e2";
-        case Event::verdicts_broken:
-            return "d8ac01476b4f44dcb68cdd738c6ea166";
-        case Event::metrics_failed:
-            return "c63c5dd0082743fb9e68aec8b75c5b32";
-        case Event::mask_set:
-            return "966b0fb33fe14bff929d664acb0a309e";
-        case Event::mask_restored:
-            return "9b2a2b7f3f9f44ffb3025f39a646f4df";
-        case Event::mask_external:
-            return "ca8d44e1eee34840b5c05779be2e3ca0";
-    }
-    return "";
+    static constexpr std::array kIds = {
+        "",                                  // none
+        "f887b053ec2f4684928457e69598bd0c",  // applied
+        "2f8fec0c460140d0bcee5e705550124c",  // restored
+        "34b04f0aa3c1420ba52a63ab7e5b89ae",  // external
+        "cd9ae711b9814256b59d3e96ccb54415",  // unsupported
+        "6ed98fe7a32941abb3047babe76c5f1e",  // quarantined
+        "d75145f5888a48a2b7962f608428eb9e",  // pods_unknown
+        "589d1264198e4a5ebe60cdde8b52c107",  // policy_broken
+        "3a5f7ce8356248e595d98392b8d0e2ad",  // policy_loaded
+        "f1c03d547f074d718a2a08a21045be51",  // baseline_broken
+        "575fd024588e4efb8850d8d96b649744",  // comparison_begun
+        "6e9d66801bff4da188e8a252bd80e252",  // comparison_cut_off
+        "4885ad00593a4746804849483c8ed1e2",  // verdict
+        "d8ac01476b4f44dcb68cdd738c6ea166",  // verdicts_broken
+        "c63c5dd0082743fb9e68aec8b75c5b32",  // metrics_failed
+        "966b0fb33fe14bff929d664acb0a309e",  // mask_set
+        "9b2a2b7f3f9f44ffb3025f39a646f4df",  // mask_restored
+        "ca8d44e1eee34840b5c05779be2e3ca0",  // mask_external
+    };
+    static_assert(kIds.size() == static_cast<std::size_t>(Event::mask_external) + 1);
+    return kIds.at(static_cast<std::size_t>(event));
 }
 
 // A line that is too long for a datagram goes to the journal as text on stderr.

@@ -36,21 +36,38 @@ void set(std::uint32_t& word, std::uint32_t value) {
     std::atomic_ref(word).store(value, std::memory_order_seq_cst);
 }
 
-Result<Skeleton> attached(bool with_entry, bool tails, const CpuSet& watched) {
+// Where __queue_work() is seen: where it is entered, and where it returns. Some kernels refuse one or both.
+struct Seen {
+    bool entry = true;
+    bool exit = true;  // only with the entry
+};
+
+Result<Skeleton> attached(Seen seen, bool tails, const CpuSet& watched) {
     auto skeleton = loaded<counters_bpf>("loading the counters", [&](counters_bpf& object) {
         object.rodata->watching = set_cpus(object.rodata->watched_cpus, watched);
         if (!object.rodata->watching) bpf_map__set_max_entries(object.maps.watched, 1);  // never used
-        object.rodata->entry_seen = with_entry;
+        object.rodata->entry_seen = seen.entry;
+        object.rodata->exit_seen = seen.exit;
         object.rodata->tails = tails;
-        if (!tails) bpf_map__set_max_entries(object.maps.histograms, 1);  // never used
+        if (!tails) bpf_map__set_max_entries(object.maps.histograms, 1);    // never used
+        if (!seen.exit) bpf_map__set_max_entries(object.maps.enqueued, 1);  // never used
         object.rodata->preemptible = kernel_offers("bpf_preempt_disable");
-        bpf_program__set_autoload(object.progs.wqt_enter, with_entry);
+        bpf_program__set_autoload(object.progs.wqt_enter, seen.entry);
+        bpf_program__set_autoload(object.progs.wqt_leave, seen.exit);
         for (auto& window : object.bss->windows) window.n = 1;
     });
     if (!skeleton) return skeleton;
     const BpfErrors errors;
     if (int code = counters_bpf::attach(skeleton->get())) return errors.fail("attaching the counters", code);
     return skeleton;
+}
+
+std::string limits_of(Seen seen, Wanted wanted) {
+    if (!seen.entry)
+        return fmt::format(
+            "this kernel refuses fentry: waiting for pool->lock is not seen, nor part of latency and tail{}",
+            wanted.enqueue ? ", nor is enqueue" : "");
+    return wanted.enqueue && !seen.exit ? "this kernel refuses fexit: enqueue is not seen" : "";
 }
 
 // The state of a window.
@@ -79,16 +96,16 @@ class BpfCounters : public WorkCounters {
   public:
     explicit BpfCounters(std::string refusal) : refusal_(std::move(refusal)), limits_(refusal_) {}
 
-    Status attach(const std::vector<std::string>& targets, bool tails) override {
+    Status attach(const std::vector<std::string>& targets, Wanted wanted) override {
         auto found = find(targets);
         if (!found) {
             detach();
             return tl::unexpected(found.error());
         }
-        if (!skeleton_ || tails_ != tails) {
+        if (!skeleton_ || wanted_ != wanted) {
             detach();
             limits_.clear();
-            if (auto done = load(tails); !done) return done;
+            if (auto done = load(wanted); !done) return done;
         }
         retarget(std::move(*found));
         return {};
@@ -190,6 +207,11 @@ class BpfCounters : public WorkCounters {
         return Traffic{counted.started, counted.completed, counted.cpu_time_us * 1000};
     }
 
+    Result<std::vector<KernelWorkqueue>> health() override {
+        const auto walk = this->walk();
+        return walk ? (*walk)->health() : tl::unexpected(walk.error());
+    }
+
     [[nodiscard]] std::string limits() const override { return limits_; }
 
   private:
@@ -222,19 +244,21 @@ class BpfCounters : public WorkCounters {
         return out;
     }
 
-    Status load(bool tails) {
-        auto skeleton = attached(!entry_refused_, tails, to_watch_);
-        if (!skeleton && !entry_refused_ && !passes(skeleton.error())) {  // some kernels refuse fentry
-            skeleton = attached(false, tails, to_watch_);
-            entry_refused_ = skeleton.has_value();
+    Status load(Wanted wanted) {
+        const Seen all{can_see_.entry, can_see_.exit && wanted.enqueue};
+        Seen seen = all;
+        auto skeleton = attached(seen, wanted.tails, to_watch_);
+        for (bool Seen::*less : {&Seen::exit, &Seen::entry}) {
+            if (skeleton || passes(skeleton.error()) || !(seen.*less)) continue;
+            seen.*less = false;
+            skeleton = attached(seen, wanted.tails, to_watch_);
         }
         if (!skeleton) return tl::unexpected(skeleton.error());
-        if (entry_refused_)
-            limits_ =
-                "this kernel refuses fentry: waiting for pool->lock is not seen, nor part of latency and "
-                "tail";
+        if (seen.entry != all.entry) can_see_ = {false, false};
+        if (seen.exit != all.exit) can_see_.exit = false;
+        limits_ = limits_of(seen, wanted);
         skeleton_ = std::move(*skeleton);
-        tails_ = tails;
+        wanted_ = wanted;
         attached_at_ = std::chrono::steady_clock::now();
         return {};
     }
@@ -288,14 +312,33 @@ class BpfCounters : public WorkCounters {
     }
 
     Status empty(unsigned t) {
-        const BpfErrors errors;
         std::ranges::fill(skeleton_->bss->sums[t], wq_sums{});
-        if (!tails_) return {};
-        const wq_histogram none{};
+        Status done;
+        if (skeleton_->rodata->tails) done = empty<wq_histogram>(skeleton_->maps.histograms, t);
+        if (done && skeleton_->rodata->exit_seen) done = empty<wq_enqueued>(skeleton_->maps.enqueued, t);
+        return done;
+    }
+
+    template <class Value>
+    static Status empty(const bpf_map* map, unsigned t) {
+        const BpfErrors errors;
+        const Value none{};
         for (std::uint32_t key = t * WQ_STRIPES; key < (t + 1) * WQ_STRIPES; key++)
-            if (int code = bpf_map__update_elem(skeleton_->maps.histograms, &key, sizeof(key), &none,
-                                                sizeof(none), BPF_ANY))
+            if (int code = bpf_map__update_elem(map, &key, sizeof(key), &none, sizeof(none), BPF_ANY))
                 return errors.fail("emptying a window", code);
+        return {};
+    }
+
+    // Calls USE for each stripe of target T in MAP.
+    template <class Value, class Use>
+    static Status for_stripes(const bpf_map* map, unsigned t, Use use) {
+        const BpfErrors errors;
+        Value value;
+        for (std::uint32_t key = t * WQ_STRIPES; key < (t + 1) * WQ_STRIPES; key++) {
+            if (int code = bpf_map__lookup_elem(map, &key, sizeof(key), &value, sizeof(value), 0))
+                return errors.fail("reading a window", code);
+            use(value);
+        }
         return {};
     }
 
@@ -312,17 +355,15 @@ class BpfCounters : public WorkCounters {
         if (!after) return tl::unexpected(after.error());
         auto count = sums_of(t, *after - window.queued_before);
         if (!count) return tl::unexpected(count.error());
+        if (!skeleton_->rodata->entry_seen) count->lock = WorkCount::kUnknown;
         if (window.begin && window.end) add_statistics(*count, *window.begin, *window.end, t);
         window.count = *count;
         return {};
     }
 
     [[nodiscard]] Result<WorkCount> sums_of(unsigned t, std::uint32_t queued) const {
-        const BpfErrors errors;
         wq_sums sum{};
-        Histogram waited;
-        for (std::uint32_t stripe = 0; stripe < WQ_STRIPES; stripe++) {
-            const wq_sums& one = skeleton_->bss->sums[t][stripe];
+        for (const wq_sums& one : skeleton_->bss->sums[t]) {
             sum.timed += one.timed;
             sum.lock += one.lock;
             sum.latency += one.latency;
@@ -331,16 +372,23 @@ class BpfCounters : public WorkCounters {
             sum.ended += one.ended;
             sum.pending += one.pending;
             sum.running += one.running;
-            if (!tails_) continue;
-            wq_histogram histogram;
-            const std::uint32_t key = t * WQ_STRIPES + stripe;
-            if (int code = bpf_map__lookup_elem(skeleton_->maps.histograms, &key, sizeof(key), &histogram,
-                                                sizeof(histogram), 0))
-                return errors.fail("reading a window", code);
-            for (unsigned bucket = 0; bucket < WQ_BUCKETS; bucket++)
-                waited.add(bucket, histogram.waited[bucket]);
         }
-        return count_of(queued, sum, waited);
+        Histogram waited;
+        wq_enqueued enqueued{};
+        Status read;
+        if (skeleton_->rodata->tails)
+            read = for_stripes<wq_histogram>(skeleton_->maps.histograms, t, [&](const wq_histogram& one) {
+                for (unsigned i = 0; i < WQ_BUCKETS; i++) waited.add(i, one.waited[i]);
+            });
+        if (read && skeleton_->rodata->exit_seen)
+            read = for_stripes<wq_enqueued>(skeleton_->maps.enqueued, t, [&](const wq_enqueued& one) {
+                enqueued.ns += one.ns;
+                for (unsigned i = 0; i < WQ_TIME_BUCKETS; i++) enqueued.items[i] += one.items[i];
+            });
+        if (!read) return tl::unexpected(read.error());
+        WorkCount count = count_of(queued, sum, waited);
+        set_enqueued(count, enqueued);
+        return count;
     }
 
     // Adds the current content of the kernel's map. Nothing deletes its entries.
@@ -358,8 +406,8 @@ class BpfCounters : public WorkCounters {
     std::string refusal_;  // why nothing may be counted; "" otherwise
     std::optional<WorkqueueWalk> walk_;
     Skeleton skeleton_;
-    bool tails_ = false;
-    bool entry_refused_ = false;
+    Wanted wanted_;
+    Seen can_see_;  // on this kernel, as far as it was tried
     std::vector<Counted> targets_;
     std::array<std::uint32_t, kTargets> numbers_{};  // number of each target's latest window
     std::string limits_;

@@ -17,8 +17,6 @@
 namespace wq {
 namespace {
 
-static_assert(kTimeBits == WQ_TOP_BITS);
-
 using Skeleton = OwnedSkeleton<top_bpf>;
 
 bool is_named(const KernelWorkqueue& workqueue, const std::vector<std::string>& names) {
@@ -33,12 +31,20 @@ void add_named(const top_bpf& skeleton, const std::vector<KernelWorkqueue>& work
                              BPF_NOEXIST);
 }
 
-Result<Skeleton> load(bool with_entry, bool only_named, bool functions) {
+// Where __queue_work() is seen: where it is entered, and where it returns.
+struct Seen {
+    bool entry = true;
+    bool exit = true;  // only with the entry
+};
+
+Result<Skeleton> load(Seen seen, bool only_named, bool functions) {
     return loaded<top_bpf>("loading the programs that watch work", [&](top_bpf& object) {
         object.rodata->only_named = only_named;
         object.rodata->functions_too = functions;
         object.rodata->preemptible = kernel_offers("bpf_preempt_disable");
-        bpf_program__set_autoload(object.progs.wqt_top_enter, with_entry);
+        object.rodata->exit_seen = seen.exit;
+        bpf_program__set_autoload(object.progs.wqt_top_enter, seen.entry);
+        bpf_program__set_autoload(object.progs.wqt_top_leave, seen.exit);
         bpf_program__set_autoload(object.progs.wqt_top_end, functions);
         if (!functions) bpf_map__set_max_entries(object.maps.functions, 1);  // not used
     });
@@ -52,6 +58,7 @@ Status attach_all(top_bpf& skeleton) {
     return attach_in_order("attaching the programs that watch work",
                            {{programs.wqt_top_end, &links.wqt_top_end},
                             {programs.wqt_top_start, &links.wqt_top_start},
+                            {programs.wqt_top_leave, &links.wqt_top_leave},
                             {programs.wqt_top_queue, &links.wqt_top_queue},
                             {programs.wqt_top_enter, &links.wqt_top_enter}});
 }
@@ -59,21 +66,25 @@ Status attach_all(top_bpf& skeleton) {
 WorkTimes summed(std::uint64_t address, const wq_times& times) {
     WorkTimes out;
     out.address = address;
-    out.waited.resize(WQ_TOP_BUCKETS);
+    out.waited.resize(WQ_TIME_BUCKETS);
+    out.enqueued.resize(WQ_TIME_BUCKETS);
     for (const auto& stripe : times.stripes) {
         out.queued += stripe.queued;
         out.lock_ns += stripe.lock;
-        for (unsigned i = 0; i < WQ_TOP_BUCKETS; i++) out.waited[i] += stripe.waited[i];
+        for (unsigned i = 0; i < WQ_TIME_BUCKETS; i++) {
+            out.waited[i] += stripe.waited[i];
+            out.enqueued[i] += stripe.enqueued[i];
+        }
     }
     return out;
 }
 
-// The reason that entry tracing is missing: some kernels refuse to attach to a function.
-std::string why_no_entry(const Error& error) {
+// The reason that PROGRAM, fentry or fexit, is missing: some kernels refuse to attach to a function.
+std::string why_not(const char* program, const Error& error) {
     constexpr int kNotSupported = 524;  // the kernel's ENOTSUPP
     const int code = error.code;
     if (code == EPERM || code == EACCES || code == EOPNOTSUPP || code == kNotSupported)
-        return "this kernel refuses fentry";
+        return std::string("this kernel refuses ") + program;
     return error.text;
 }
 
@@ -125,20 +136,25 @@ class BpfMonitor : public WorkMonitor {
     }
 
     Status attach_probes(const std::vector<KernelWorkqueue>& there, bool functions) {
-        std::optional<Error> refused;  // from the first try, with the entry program
-        for (const bool with_entry : {true, false}) {
-            auto skeleton = load(with_entry, !names_.empty(), functions);
+        std::optional<Error> refused;  // from the try before
+        for (const Seen seen : {Seen{}, Seen{true, false}, Seen{false, false}}) {
+            auto skeleton = load(seen, !names_.empty(), functions);
             if (skeleton && !names_.empty()) add_named(**skeleton, there);
             Status done = skeleton ? attach_all(**skeleton) : tl::unexpected(skeleton.error());
             if (done) {
-                if (!with_entry) limits_ = "the wait for pool->lock (" + why_no_entry(*refused) + ")";
+                const std::string enqueue = "the time in queue_work()";
+                if (!seen.entry)
+                    limits_ =
+                        "the wait for pool->lock, " + enqueue + " (" + why_not("fentry", *refused) + ")";
+                else if (!seen.exit)
+                    limits_ = enqueue + " (" + why_not("fexit", *refused) + ")";
                 skeleton_ = std::move(*skeleton);
                 return {};
             }
-            if (with_entry) refused = done.error();
-            if (!with_entry || passes(*refused)) return done;
+            refused = done.error();
+            if (passes(*refused)) break;
         }
-        return {};
+        return tl::unexpected(*refused);
     }
 
     void read_probes(WorkSample& out) const {

@@ -18,9 +18,10 @@ enum { WQ_TARGETS = 16 };
 
 /* State of one CPU. */
 struct wq_cpu {
-    __u64 work; /* work to be timed, from the entry of __queue_work() until pool->lock is held; else 0 */
-    __u64 time; /* time of that entry, ns */
-    __u64 tag;  /* tag of its window */
+    __u64 work;    /* work to be timed, from the entry of __queue_work() until pool->lock is held; else 0 */
+    __u64 time;    /* time of that entry, ns */
+    __u64 tag;     /* tag of its window */
+    __u64 leaving; /* timed work that is queued, until __queue_work() returns; else 0 */
     struct {
         __u32 queued; /* items in windows; wraps around */
         __u32 left;   /* items to skip before the next one is timed */
@@ -60,6 +61,15 @@ static inline __u32 wq_bucket_by(__u64 ns, __u32 bits) {
 static inline __u32 wq_bucket(__u64 ns) {
     return wq_bucket_by(ns, 7);
 }
+
+/* Buckets of times of which a percentile to 12% is enough: eight per octave. */
+enum { WQ_TIME_BITS = 3, WQ_TIME_BUCKETS = (40 - WQ_TIME_BITS + 1) << WQ_TIME_BITS };
+
+/* Times that producers spent in queue_work() for the timed items of one target's window, per stripe. */
+struct wq_enqueued {
+    __u64 ns; /* all together */
+    __u32 items[WQ_TIME_BUCKETS];
+};
 
 /* The largest NR_CPUS of any architecture. */
 enum { WQ_MOST_CPUS = 16384 };
@@ -156,6 +166,8 @@ struct wq_record {
     __u64 repatriated;
     __u64 mayday;
     __u64 rescued;
+    __u64 in_flight;     /* queued or running; not if unbound_only */
+    __u64 all_completed; /* if for_health: also on replaced pool_workqueues */
     __u8 in_sysfs;
     __u8 follows_default;
     __u8 unbound;
@@ -171,20 +183,22 @@ struct wq_edge {
     __u64 pools; /* a hash: changes only when these pool_workqueues change; 0: there are none */
     __u64 started;
     __u64 completed;
-    __u64 cpu_time; /* us, in whole ticks */
+    __u64 cpu_time;     /* us, in whole ticks */
+    __u32 worker_pools; /* distinct ones behind them */
+    __u32 workers;      /* of these pools */
+    __u32 uncounted;    /* there was no room for the mark of a pool */
+    __u32 padding;
 };
 
 /* ---- top */
 
-/* Eight buckets per octave. */
-enum { WQ_TOP_BITS = 3, WQ_TOP_BUCKETS = (40 - WQ_TOP_BITS + 1) << WQ_TOP_BITS };
-
 /* Times of one workqueue since the programs were loaded. */
 struct wq_times {
     struct {
-        __u64 queued;                 /* items whose wait for pool->lock is in `lock` */
-        __u64 lock;                   /* ns */
-        __u32 waited[WQ_TOP_BUCKETS]; /* queueing to start; wraps around */
+        __u64 queued;                    /* items whose wait for pool->lock is in `lock` */
+        __u64 lock;                      /* ns */
+        __u32 waited[WQ_TIME_BUCKETS];   /* queueing to start; wraps around */
+        __u32 enqueued[WQ_TIME_BUCKETS]; /* entry to return of __queue_work(); wraps around */
     } stripes[WQ_STRIPES];
 };
 

@@ -44,6 +44,8 @@ KernelWorkqueue made_of(const wq_record& record) {
     out.repatriated = record.repatriated;
     out.mayday = record.mayday;
     out.rescued = record.rescued;
+    out.in_flight = record.in_flight;
+    out.all_completed = record.all_completed;
     return out;
 }
 
@@ -106,9 +108,16 @@ WorkqueueWalk::WorkqueueWalk(std::unique_ptr<Loaded> loaded) : loaded_(std::move
 WorkqueueWalk::WorkqueueWalk(WorkqueueWalk&&) noexcept = default;
 WorkqueueWalk::~WorkqueueWalk() = default;
 
+// The kernel gives a pool the lowest ID that is free. Each CPU has four pools of its own; the others are for
+// unbound pools of several attributes.
+static unsigned most_pools() {
+    return 1024 + 16 * static_cast<unsigned>(std::max(libbpf_num_possible_cpus(), 1));
+}
+
 Result<WorkqueueWalk> WorkqueueWalk::load(bool looks) {
     auto skeleton = loaded<workqueues_bpf>(kListing, [looks](workqueues_bpf& object) {
         bpf_program__set_autoload(object.progs.wqt_look, looks);
+        if (looks) bpf_map__set_max_entries(object.maps.marks, most_pools());
     });
     if (!skeleton) return tl::unexpected(skeleton.error());
     const BpfErrors errors;
@@ -125,7 +134,7 @@ Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list(bool unbound_only) {
     const auto once = [&] { return walk(*loaded_->skeleton, *loaded_->link, unbound_only); };
     auto all = once();
     for (int i = 1; i < kTries && !all && all.error().code == EAGAIN; i++) all = once();
-    if (all) loaded_->skeleton->bss->anchor = lasting(*all);
+    if (const std::uint64_t found = all ? lasting(*all) : 0) loaded_->skeleton->bss->anchor = found;
     return all;
 }
 
@@ -136,6 +145,14 @@ Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list_on(const CpuSet& cpus) 
     auto all = list();
     state.on_some_cpus = 0;
     if (all) std::erase_if(*all, &KernelWorkqueue::unbound);
+    return all;
+}
+
+Result<std::vector<KernelWorkqueue>> WorkqueueWalk::health() {
+    auto& state = *loaded_->skeleton->bss;
+    state.for_health = 1;
+    auto all = list();
+    state.for_health = 0;
     return all;
 }
 
@@ -156,7 +173,9 @@ Result<KernelLook> WorkqueueWalk::look(const std::vector<std::uint64_t>& address
     KernelLook out{state.looked_at, state.jiffies_then, {}};
     for (std::size_t i = 0; i < addresses.size(); i++) {
         const wq_edge& edge = state.edges[i];
-        out.of.push_back({edge.pools, edge.started, edge.completed, edge.cpu_time});
+        const unsigned seen = edge.uncounted == 0 ? 1 : 0;
+        out.of.push_back({edge.pools, edge.started, edge.completed, edge.cpu_time, seen * edge.worker_pools,
+                          seen * edge.workers});
     }
     return out;
 }

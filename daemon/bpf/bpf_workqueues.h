@@ -36,6 +36,9 @@ struct KernelWorkqueue {
     std::uint64_t repatriated = 0;    // workers brought back into their scope; unbound only
     std::uint64_t mayday = 0;         // calls for the rescuer
     std::uint64_t rescued = 0;        // items that the rescuer ran
+    // Items that are queued (also those that wait for max_active) or run now, with the barriers of flushes.
+    std::uint64_t in_flight = 0;
+    std::uint64_t all_completed = 0;  // only health() sets it
 };
 
 // A workqueue's name as in sysfs, which writes '/' as '!'.
@@ -53,6 +56,9 @@ struct KernelLook {
         std::uint64_t started = 0;
         std::uint64_t completed = 0;
         std::uint64_t cpu_time_us = 0;
+        // Of the worker pools that serve its CPUs, each counted once. A pool serves all workqueues of equal
+        // attributes. 0: not known.
+        unsigned worker_pools = 0, workers = 0;
     };
     std::vector<Counted> of;
 };
@@ -71,6 +77,11 @@ class WorkqueueWalk {
     Result<std::vector<KernelWorkqueue>> list(bool unbound_only = false);
     // All per-CPU workqueues, with the counts on CPUS only. Unbound workqueues have no counts per CPU.
     Result<std::vector<KernelWorkqueue>> list_on(const CpuSet& cpus);
+    // Unbound workqueues in sysfs, and managed ones with a cpu_intensive above 0, of which only that is set.
+    // Of the unbound ones, the counts and `pools` are of the installed pool_workqueues, so the counts restart
+    // only when `pools` changes. in_flight and all_completed are of all: work can go on for long on replaced
+    // ones.
+    Result<std::vector<KernelWorkqueue>> health();
     // Reads the workqueues at ADDRESSES, at most kMostLooked, in a fraction of the time of list(), which must
     // be called before. Address 0, at most once, stands for the sum of all others that follow the default.
     // Error: EAGAIN if the list changed meanwhile; EINVAL if there are too many addresses or the walk has no

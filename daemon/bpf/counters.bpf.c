@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
 /* Times work items of up to WQ_TARGETS targets, in the kernel.
  *
- * An item of a target passes four places:
+ * An item of a target passes five places:
  *   __queue_work           entered with interrupts off. The item is counted. Every N-th item is selected for
  *                          timing: the time is stored for this CPU
  *   workqueue_queue_work   pool->lock is held. A selected item becomes a record {work, window, time}
+ *   __queue_work           returns, with the lock free again; seen only if `enqueue` is counted
  *   workqueue_execute_start  the record moves from `pending` (by work) to `running` (by worker), because the
  *                          work may be queued again or freed while it runs
  *   workqueue_execute_end  the times are added to the window in which the item was queued
@@ -43,6 +44,7 @@ char LICENSE[] SEC("license") = "GPL";
 
 /* Set before loading. */
 const volatile __u32 entry_seen; /* whether wqt_enter is loaded */
+const volatile __u32 exit_seen;  /* whether wqt_leave is loaded; then wqt_enter is too */
 const volatile __u32 tails;      /* whether histograms are kept */
 
 const volatile __u32 watching; /* whether there is a CPU to watch */
@@ -81,6 +83,13 @@ struct {
     __type(key, __u32);
     __type(value, struct wq_histogram);
 } histograms SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, WQ_TARGETS* WQ_STRIPES);
+    __type(key, __u32);
+    __type(value, struct wq_enqueued);
+} enqueued SEC(".maps");
 
 HASH(watched, 512, struct wq_watch_key, struct wq_watched);
 __u64 watched_lost; /* items for which `watched` had no room */
@@ -189,14 +198,44 @@ SEC("tp_btf/workqueue_queue_work")
 int BPF_PROG(wqt_queue, int cpu, struct pool_workqueue* pwq, struct work_struct* work) {
     struct wq_cpu* here = cpus_here();
     struct wq_sums* to;
+    __u64 now;
 
     if (!here || !(entry_seen ? is_noted(here, work) : note(here, pwq, work))) return 0;
+    now = bpf_ktime_get_ns();
     to = sums_of(here->tag);
     __sync_fetch_and_add(&to->timed, 1);
-    if (entry_seen) __sync_fetch_and_add(&to->lock, bpf_ktime_get_ns() - here->time);
+    if (entry_seen) __sync_fetch_and_add(&to->lock, now - here->time);
     /* nr_in_flight does not yet include the item itself. */
     if (own_references(pwq) <= 0) __sync_fetch_and_add(&to->stuck, 1);
     put(number_of(work, pending), here->tag, here->time);
+    if (exit_seen) {
+        here->leaving = (__u64)work;
+        here->time += bpf_ktime_get_ns() - now; /* what was spent here is not the producer's */
+    }
+    return 0;
+}
+
+/* The key of this CPU's stripe for the window TAG, in the arrays. */
+static __always_inline __u32 stripe_of(__u32 tag) {
+    return target_of_tag(tag) * WQ_STRIPES + bpf_get_smp_processor_id() % WQ_STRIPES;
+}
+
+SEC("fexit/__queue_work")
+int BPF_PROG(wqt_leave, int cpu, struct workqueue_struct* wq, struct work_struct* work) {
+    struct wq_cpu* here = cpus_here();
+    struct wq_enqueued* to;
+    __u32 key, bucket;
+    __u64 ns;
+
+    if (!here || here->leaving != (__u64)work) return 0;
+    here->leaving = 0;
+    ns = bpf_ktime_get_ns() - here->time;
+    key = stripe_of(here->tag);
+    bucket = wq_bucket_by(ns, WQ_TIME_BITS);
+    if (!is_live(here->tag) || bucket >= WQ_TIME_BUCKETS) return 0;
+    if (!(to = bpf_map_lookup_elem(&enqueued, &key))) return 0;
+    __sync_fetch_and_add(&to->ns, ns);
+    __sync_fetch_and_add(&to->items[bucket], 1);
     return 0;
 }
 
@@ -274,7 +313,7 @@ int BPF_PROG(wqt_start, struct work_struct* work) {
 
 /* One more item of the window TAG that has waited for NS. */
 static __always_inline void add_wait(__u32 tag, __u64 ns) {
-    __u32 key = target_of_tag(tag) * WQ_STRIPES + bpf_get_smp_processor_id() % WQ_STRIPES;
+    __u32 key = stripe_of(tag);
     struct wq_histogram* to;
     __u32 bucket;
 

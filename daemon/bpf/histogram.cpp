@@ -21,7 +21,7 @@ double lowest(unsigned bucket, unsigned bits) {
 }  // namespace
 
 Histogram::Histogram(unsigned bits) : bits_(bits), counts_((40 - bits + 1) << bits) {
-    static_assert(WQ_BUCKETS == (40 - 7 + 1) << 7);
+    static_assert(WQ_BUCKETS == (40 - 7 + 1) << 7 && kTimeBits == WQ_TIME_BITS);
 }
 
 std::uint64_t Histogram::items() const {

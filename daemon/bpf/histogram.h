@@ -6,6 +6,9 @@
 
 namespace wq {
 
+// Buckets per octave, as a power of two, where a percentile to 12% is enough.
+inline constexpr unsigned kTimeBits = 3;
+
 // Histogram of durations in ns, with the buckets of wq_bucket_by() in bpf_shared.h.
 class Histogram {
   public:

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
 /* Times the work of all workqueues, or of some, for `wq-tunectl top`.
  *
- * __queue_work          the time is stored for this CPU; interrupts are off until the next place
+ * __queue_work          the time is stored for this CPU; interrupts are off until it returns
  * workqueue_queue_work  pool->lock is held: the wait for it is added up, {work, time, workqueue} is stored
+ * __queue_work          returns: the time that the producer spent goes into a histogram
  * workqueue_execute_start  the waiting time of the item goes into the workqueue's histogram
  * workqueue_execute_end    the run time of the item is added to its function; only if functions are wanted
  *
@@ -22,6 +23,7 @@ char LICENSE[] SEC("license") = "GPL";
 /* Set before loading. */
 const volatile __u32 only_named; /* whether only workqueues that user space added to `times` count */
 const volatile __u32 functions_too;
+const volatile __u32 exit_seen; /* whether wqt_top_leave is loaded; then wqt_top_enter is too */
 
 HASH(times, 512, __u64, struct wq_times); /* by workqueue_struct */
 static struct wq_times no_times;          /* too large for the stack */
@@ -74,27 +76,38 @@ static __always_inline struct pending* place_for(struct pending* set, __u64 numb
 }
 
 struct entered {
-    __u64 work;
+    __u64 work; /* until pool->lock is held; then it is `leaving`, if its return is to be seen */
     __u64 time;
+    __u64 leaving;
 };
 PER_CPU(entered, struct entered)
 
-/* Notes when __queue_work() was entered for WORK. Interrupts are off until leave(). */
+/* Notes when __queue_work() was entered for WORK. Interrupts are off until it returns. */
 static __always_inline void enter(__u64 work) {
     struct entered* here = entered_here();
 
     if (!here) return;
+    here->leaving = 0;
     here->work = work;
     here->time = bpf_ktime_get_ns();
 }
 
 /* Returns when __queue_work() was entered for WORK; 0 if that was not seen. */
-static __always_inline __u64 leave(__u64 work) {
+static __always_inline __u64 entry_of_work(__u64 work) {
     struct entered* here = entered_here();
 
     if (!here || here->work != work) return 0;
     here->work = 0;
     return here->time;
+}
+
+/* WORK, whose entry was seen, is queued. The time from SINCE to now was not spent by the producer. */
+static __always_inline void stay(__u64 work, __u64 since) {
+    struct entered* here = entered_here();
+
+    if (!here) return;
+    here->leaving = work;
+    here->time += bpf_ktime_get_ns() - since;
 }
 
 SEC("fentry/__queue_work")
@@ -106,43 +119,64 @@ int BPF_PROG(wqt_top_enter, int cpu, struct workqueue_struct* wq, struct work_st
     return 0;
 }
 
+/* Stores that the work with this NUMBER was queued. */
+static __always_inline void put(__u64 number, __u64 workqueue, __u64 queued) {
+    struct pending* place = place_for(pending_set(number), number);
+    __u64 before = place->key;
+
+    if (before) lose();
+    if (__sync_val_compare_and_swap(&place->key, before, number) != before) {
+        lose(); /* another CPU was quicker */
+        return;
+    }
+    /* The worker reads these after it took pool->lock, which is held here. */
+    place->queued = queued;
+    place->workqueue = workqueue;
+}
+
 SEC("tp_btf/workqueue_queue_work")
 int BPF_PROG(wqt_top_queue, int cpu, struct pool_workqueue* pwq, struct work_struct* work) {
-    __u64 workqueue = (__u64)pwq->wq, number, entered_at, now, before;
+    __u64 workqueue = (__u64)pwq->wq, now = bpf_ktime_get_ns(), entered_at;
     struct wq_times* sums = times_of(workqueue);
-    struct pending* place;
     __u32 stripe;
 
     if (!sums) {
         if (!only_named) lose();
         return 0;
     }
-    now = bpf_ktime_get_ns();
-    entered_at = leave((__u64)work);
+    entered_at = entry_of_work((__u64)work);
     if (entered_at) {
         stripe = bpf_get_smp_processor_id() % WQ_STRIPES;
         __sync_fetch_and_add(&sums->stripes[stripe].queued, 1);
         __sync_fetch_and_add(&sums->stripes[stripe].lock, now - entered_at);
     }
-    number = number_of(work, pending);
-    place = place_for(pending_set(number), number);
-    before = place->key;
-    if (before) lose();
-    if (__sync_val_compare_and_swap(&place->key, before, number) != before) {
-        lose(); /* another CPU was quicker */
-        return 0;
-    }
-    /* The worker reads these after it took pool->lock, which is held here. */
-    place->queued = entered_at ?: now;
-    place->workqueue = workqueue;
+    put(number_of(work, pending), workqueue, entered_at ?: now);
+    if (exit_seen && entered_at) stay((__u64)work, now);
+    return 0;
+}
+
+SEC("fexit/__queue_work")
+int BPF_PROG(wqt_top_leave, int cpu, struct workqueue_struct* wq, struct work_struct* work) {
+    struct entered* here = entered_here();
+    __u64 workqueue = (__u64)wq, ns;
+    struct wq_times* sums;
+    __u32 bucket;
+
+    if (!here || here->leaving != (__u64)work) return 0;
+    here->leaving = 0;
+    ns = bpf_ktime_get_ns() - here->time;
+    bucket = wq_bucket_by(ns, WQ_TIME_BITS);
+    sums = bpf_map_lookup_elem(&times, &workqueue);
+    if (!sums || bucket >= WQ_TIME_BUCKETS) return 0;
+    __sync_fetch_and_add(&sums->stripes[bpf_get_smp_processor_id() % WQ_STRIPES].enqueued[bucket], 1);
     return 0;
 }
 
 static __always_inline void add_wait(__u64 workqueue, __u64 waited) {
     struct wq_times* sums = bpf_map_lookup_elem(&times, &workqueue);
-    __u32 bucket = wq_bucket_by(waited, WQ_TOP_BITS);
+    __u32 bucket = wq_bucket_by(waited, WQ_TIME_BITS);
 
-    if (!sums || bucket >= WQ_TOP_BUCKETS) return;
+    if (!sums || bucket >= WQ_TIME_BUCKETS) return;
     __sync_fetch_and_add(&sums->stripes[bpf_get_smp_processor_id() % WQ_STRIPES].waited[bucket], 1);
 }
 

@@ -10,8 +10,16 @@
 
 #include "base/cpu_set.h"
 #include "base/result.h"
+#include "bpf/bpf_workqueues.h"
 
 namespace wq {
+
+// What is counted only when it is asked for, because it costs more.
+struct Wanted {
+    bool tails = false;    // histograms, for WorkCount::tail
+    bool enqueue = false;  // the return of every __queue_work() of the machine, for WorkCount::enqueue
+    friend bool operator==(const Wanted&, const Wanted&) = default;
+};
 
 // Counts of a target's work in one window: of the items that were queued in it, even if they ended later.
 // Times are in ns; means and tail are of the timed items. A timed item that is open at the end counts with
@@ -22,10 +30,16 @@ struct WorkCount {
 
     std::uint64_t items = 0;  // that ended
     double latency = 0;       // mean, from queueing to the end; waiting for pool->lock included, see limits()
-    double tail = 0;          // p99 of queueing to start, to 1%; 0 unless attached with tails
+    double tail = 0;          // p99 of queueing to start, to 1%; 0 unless Wanted::tails
     double exec = 0;          // mean, from start to end, of those that started
-    double lock = 0;          // mean, from entering __queue_work() to holding pool->lock
-    std::uint64_t stuck = 0;  // of all queued: on a pool_workqueue that is no longer installed
+    double lock = 0;  // mean, from entering __queue_work() to holding pool->lock; kUnknown: see limits()
+    // Mean time that a producer spent in queue_work(), from entering __queue_work() to its return: waiting
+    // for pool->lock and waking a worker included. kUnknown unless Wanted::enqueue, or if its return is not
+    // seen.
+    double enqueue = kUnknown;
+    // The same: items by ns, in buckets of Histogram(kTimeBits). Empty where `enqueue` is unknown.
+    std::vector<std::uint32_t> enqueued = {};
+    std::uint64_t stuck = 0;       // of all queued: on a pool_workqueue that is no longer installed
     std::uint64_t unfinished = 0;  // queued, but still open
     std::uint64_t lost = 0;        // cancelled, queued again, no room to record them, or not seen
     std::uint64_t timed = 0;       // all items, or every N-th: see sample()
@@ -35,6 +49,9 @@ struct WorkCount {
     double throughput = kUnknown;  // items completed per second
     double cpu = kUnknown;  // CPU time per completed item; also unknown below kLeastTicks of the scheduler
     static constexpr unsigned kLeastTicks = 200;  // the kernel counts CPU time in whole ticks
+
+    // Also from the window's end: worker pools and kworkers of the target; 0: not known.
+    unsigned pools = 0, workers = 0;
 };
 
 // Work of one workqueue and one function that started on watched CPUs, no matter who queued it.
@@ -68,10 +85,10 @@ class WorkCounters {
     virtual ~WorkCounters() = default;
 
     // From now on, watches the work of TARGETS only: names of workqueues, and kDefaultTarget for all that
-    // follow the default scope and are not named. The other functions take a target's index. TAILS: keeps
-    // histograms, for WorkCount::tail. Programs that are already attached stay if possible. Error: the kernel
-    // lacks something, or a workqueue does not exist; then nothing is attached.
-    virtual Status attach(const std::vector<std::string>& targets, bool tails) = 0;
+    // follow the default scope and are not named. The other functions take a target's index. Programs
+    // that are already attached stay if possible. Error: the kernel lacks something, or a workqueue does not
+    // exist; then nothing is attached.
+    virtual Status attach(const std::vector<std::string>& targets, Wanted wanted) = 0;
     // From the next begin() on, times every N-th item (1 to 65535, initially 1) of target T that is queued on
     // a CPU. Both windows of a pair need the same N: see sampled_every() in counters/counter_table.h.
     virtual void sample(unsigned t, unsigned n) = 0;
@@ -112,6 +129,9 @@ class WorkCounters {
     // Traffic of attached target T, in a fraction of the time. Does not include work on pools that were
     // replaced.
     virtual Result<Traffic> traffic_of(unsigned t) = 0;
+
+    // As WorkqueueWalk::health(), with the programs of traffic().
+    virtual Result<std::vector<KernelWorkqueue>> health() = 0;
 
     // What the counts of the last attach() lack on this kernel, in words; "" if nothing.
     [[nodiscard]] virtual std::string limits() const = 0;

@@ -8,18 +8,20 @@
 
 #include "base/result.h"
 #include "bpf/bpf_workqueues.h"
+#include "bpf/histogram.h"
 
 namespace wq {
 
 // Times of one workqueue's work since attach(). Sums only grow.
 struct WorkTimes {
-    std::uint64_t address = 0;          // address of the workqueue
-    std::uint64_t queued = 0;           // items whose wait for pool->lock was measured
-    std::uint64_t lock_ns = 0;          // their time from entering __queue_work() to holding pool->lock
+    std::uint64_t address = 0;  // address of the workqueue
+    std::uint64_t queued = 0;   // items whose wait for pool->lock was measured
+    std::uint64_t lock_ns = 0;  // their time from entering __queue_work() to holding pool->lock
+    // Items by ns that producers spent in queue_work(), in the same buckets; none if that is not seen.
+    std::vector<std::uint32_t> enqueued;
     std::vector<std::uint32_t> waited;  // items by ns from queueing to start (with the lock wait, if
                                         // measured), in buckets of Histogram(kTimeBits); each wraps around
 };
-inline constexpr unsigned kTimeBits = 3;  // eight buckets per octave
 
 // One function on one workqueue since attach(): items that ended, and how long they kept a worker busy.
 struct FunctionTimes {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <numeric>
 
 namespace wq {
 namespace {
@@ -33,10 +35,19 @@ WorkCount count_of(std::uint64_t queued, const wq_sums& timed, const Histogram& 
     return count;
 }
 
+void set_enqueued(WorkCount& count, const wq_enqueued& times) {
+    const auto items = std::accumulate(std::begin(times.items), std::end(times.items), std::uint64_t{0});
+    if (items == 0) return;
+    count.enqueue = mean(times.ns, items);
+    count.enqueued.assign(std::begin(times.items), std::end(times.items));
+}
+
 void add_statistics(WorkCount& count, const KernelLook& before, const KernelLook& after, unsigned t) {
     count.throughput = count.cpu = WorkCount::kUnknown;
     if (t >= before.of.size() || t >= after.of.size()) return;
     const auto &from = before.of[t], &to = after.of[t];
+    count.pools = to.worker_pools;
+    count.workers = to.workers;
     if (from.pools == 0 || from.pools != to.pools || after.ns <= before.ns) return;
     if (to.completed < from.completed || to.cpu_time_us < from.cpu_time_us) return;
     const auto completed = static_cast<double>(to.completed - from.completed);

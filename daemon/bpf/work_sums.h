@@ -17,7 +17,11 @@ namespace wq {
 // items. WAITED: how long these waited (empty without tails).
 WorkCount count_of(std::uint64_t queued, const wq_sums& timed, const Histogram& waited);
 
-// Sets throughput and cpu of COUNT for target T (from 0), whose window was between the two looks.
+// Sets what COUNT has of the times in queue_work(). Without items they stay unknown.
+void set_enqueued(WorkCount& count, const wq_enqueued& times);
+
+// Sets throughput, cpu, pools and workers of COUNT for target T (from 0), whose window was between the two
+// looks.
 void add_statistics(WorkCount& count, const KernelLook& before, const KernelLook& after, unsigned t);
 
 // Sums the work seen on watched CPUs over several attachments. Holds up to kMost kinds of work; items of

@@ -26,6 +26,7 @@ __u32 finished, torn; /* the walk is complete; the list changed during it */
 __u32 unbound_only;   /* count only items and CPU time, and only of possible targets; list the others */
 __u32 on_some_cpus;   /* count only pools of counted_cpus; unbound workqueues have none */
 __u64 counted_cpus[WQ_MOST_CPUS / 64];
+__u32 for_health; /* see WorkqueueWalk::health() */
 
 /* Used by wqt_look. */
 __u64 anchor;             /* where the walk begins */
@@ -34,6 +35,15 @@ __s32 asked_default = -1; /* the index of all others that follow the default sco
 struct wq_edge edges[WQ_TARGETS];
 __u64 looked_at, jiffies_then; /* ns, and jiffies */
 __u32 looked;                  /* 1: the walk is complete */
+__u64 looks;                   /* number of this look */
+/* By a pool's ID: the last look that met the pool (upper 48 bits), and for which targets (lower 16). So a
+ * pool behind many pool_workqueues counts once, and nothing has to be cleared. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1); /* see WorkqueueWalk::load() */
+    __type(key, __u32);
+    __type(value, __u64);
+} marks SEC(".maps");
 
 static __always_inline struct workqueue_struct* of_link(struct list_head* link) {
     return CAST(struct workqueue_struct,
@@ -58,6 +68,28 @@ struct sum {
         sum += value;                                                                                      \
     })
 
+#define TRIES 16 /* an installed one that seems replaced would be counted wrongly */
+
+/* Whether PWQ is installed. pool->lock is not held here, so the values count only if nothing changed while
+ * they were read. */
+static __always_inline bool is_in_place(const struct pool_workqueue* pwq) {
+    int own = 0;
+
+    for (int i = 0; i < TRIES; i++) {
+        int before = pwq->refcnt;
+        barrier();
+        own = own_references(pwq);
+        barrier();
+        if (pwq->refcnt == before) break;
+    }
+    return own > 0;
+}
+
+static __always_inline void count_in_flight(struct wq_record* record, const struct pool_workqueue* pwq) {
+#pragma unroll
+    for (int i = 0; i < 16; i++) record->in_flight += pwq->nr_in_flight[i];
+}
+
 static __always_inline void count_pool(struct wq_record* record, const struct pool_workqueue* pwq) {
     /* Read `completed` first, so that it does not exceed `started`. */
     ADD_STAT(record->completed, pwq, PWQ_STAT_COMPLETED);
@@ -69,6 +101,24 @@ static __always_inline void count_pool(struct wq_record* record, const struct po
     ADD_STAT(record->repatriated, pwq, PWQ_STAT_REPATRIATED);
     ADD_STAT(record->mayday, pwq, PWQ_STAT_MAYDAY);
     ADD_STAT(record->rescued, pwq, PWQ_STAT_RESCUED);
+    count_in_flight(record, pwq);
+}
+
+/* The hash is of the installed ones, so that it changes when the counts restart. */
+static __always_inline void count_health(struct wq_record* record, const struct pool_workqueue* pwq) {
+    if (record->managed) {
+        ADD_STAT(record->cpu_intensive, pwq, PWQ_STAT_CPU_INTENSIVE);
+        return;
+    }
+    count_in_flight(record, pwq);
+    ADD_STAT(record->all_completed, pwq, PWQ_STAT_COMPLETED);
+    if (!is_in_place(pwq)) return;
+    record->pools += (number_of(pwq, counted_cpus) >> 6) * 0x9e3779b97f4a7c15ull;
+    ADD_STAT(record->completed, pwq, PWQ_STAT_COMPLETED);
+    ADD_STAT(record->started, pwq, PWQ_STAT_STARTED);
+    ADD_STAT(record->repatriated, pwq, PWQ_STAT_REPATRIATED);
+    ADD_STAT(record->mayday, pwq, PWQ_STAT_MAYDAY);
+    ADD_STAT(record->rescued, pwq, PWQ_STAT_RESCUED);
 }
 
 static long add_pool(__u32 i, struct sum* sum) {
@@ -77,9 +127,13 @@ static long add_pool(__u32 i, struct sum* sum) {
     __u64 link = 0; /* read as a number, because the verifier forbids arithmetic with pointers */
 
     if ((__u64)pwq->wq != record->address) return 1; /* the end: the list's head is not a pool_workqueue */
-    if (!on_some_cpus || has_cpu(counted_cpus, pwq->pool->cpu)) count_pool(record, pwq);
-    bpf_probe_read_kernel(&link, sizeof(link), &pwq->pwqs_node.next);
-    record->pools += (link >> 6) * 0x9e3779b97f4a7c15ull;
+    if (for_health) {
+        count_health(record, pwq);
+    } else {
+        if (!on_some_cpus || has_cpu(counted_cpus, pwq->pool->cpu)) count_pool(record, pwq);
+        bpf_probe_read_kernel(&link, sizeof(link), &pwq->pwqs_node.next);
+        record->pools += (link >> 6) * 0x9e3779b97f4a7c15ull;
+    }
     sum->pwq = (__u64)of_pool_link(pwq->pwqs_node.next);
     return 0;
 }
@@ -108,15 +162,17 @@ static long visit(__u32 i, struct visit* visit) {
         sum.record.follows_default = follows_default(wq);
         sum.record.in_sysfs = bpf_core_field_exists(wq->wq_dev) && wq->wq_dev;
         bool is_target = sum.record.in_sysfs || sum.record.follows_default;
-        if (unbound ? !on_some_cpus && (is_target || !unbound_only) : !unbound_only)
-            bpf_loop(MOST_POOLS, add_pool, &sum, 0);
         sum.record.unbound = unbound;
         sum.record.mem_reclaim = has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_MEM_RECLAIM));
         sum.record.bh = is_bh(wq);
         sum.record.managed = !sum.record.unbound && !sum.record.bh &&
                              !has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_CPU_INTENSIVE));
+        bool counted = unbound ? !on_some_cpus && (is_target || !unbound_only) : !unbound_only;
+        if (for_health) counted = unbound ? sum.record.in_sysfs : sum.record.managed;
+        if (counted) bpf_loop(MOST_POOLS, add_pool, &sum, 0);
         bpf_probe_read_kernel_str(sum.record.name, sizeof(sum.record.name), wq->name);
-        visit->full = bpf_seq_write(visit->seq, &sum.record, sizeof(sum.record)) != 0;
+        if (!for_health || (unbound ? sum.record.in_sysfs : sum.record.cpu_intensive > 0))
+            visit->full = bpf_seq_write(visit->seq, &sum.record, sizeof(sum.record)) != 0;
         if (visit->full) return 1;
     } else if (next == first) {
         torn = 1;
@@ -151,29 +207,28 @@ int wqt_walk(struct bpf_iter__task* ctx) {
     return 0;
 }
 
-#define TRIES 4
-
-/* Whether PWQ is installed. pool->lock is not held here, so the values count only if nothing changed while
- * they were read. */
-static __always_inline bool is_in_place(const struct pool_workqueue* pwq) {
-    int own = 0;
-
-    for (int i = 0; i < TRIES; i++) {
-        int before = pwq->refcnt;
-        barrier();
-        own = own_references(pwq);
-        barrier();
-        if (pwq->refcnt == before) break;
-    }
-    return own > 0;
-}
-
 struct look {
     __u64 wq;
     __u64 pwq;
+    __u64 spare; /* of the workqueue: its dfl_pwq, which serves only CPUs that were all offline */
     __u32 t;
     __u32 round;
 };
+
+static __always_inline void count_workers(struct wq_edge* edge, const struct worker_pool* pool, __u32 t) {
+    __u32 id = pool->id;
+    __u64 ours = looks << WQ_TARGETS, *mark = bpf_map_lookup_elem(&marks, &id);
+
+    if (!mark) {
+        edge->uncounted = 1;
+        return;
+    }
+    if (*mark >> WQ_TARGETS == looks) ours = *mark;
+    if (ours >> t & 1) return;
+    *mark = ours | 1ull << t;
+    edge->worker_pools++;
+    edge->workers += pool->nr_workers;
+}
 
 static long look_at_pool(__u32 i, struct look* look) {
     struct pool_workqueue* pwq = CAST(struct pool_workqueue, look->pwq);
@@ -185,6 +240,7 @@ static long look_at_pool(__u32 i, struct look* look) {
         ADD_STAT(edge->started, pwq, PWQ_STAT_STARTED);
         ADD_STAT(edge->cpu_time, pwq, PWQ_STAT_CPU_TIME);
         edge->pools += (number_of(pwq, edges) >> 6) * 0x9e3779b97f4a7c15ull;
+        if (look->pwq != look->spare) count_workers(edge, pwq->pool, look->t % WQ_TARGETS);
     }
     look->pwq = (__u64)of_pool_link(pwq->pwqs_node.next);
     return 0;
@@ -204,6 +260,7 @@ static long look_at(__u32 i, struct look* look) {
     /* Otherwise this is the list's head. */
     if ((__u64)CAST(struct pool_workqueue, look->pwq)->wq == look->wq && (t = asked_for(wq)) >= 0) {
         look->t = t;
+        look->spare = (__u64)wq->dfl_pwq;
         bpf_loop(MOST_POOLS, look_at_pool, look, 0);
     }
     look->wq = (__u64)of_link(wq->list.next);
@@ -217,6 +274,7 @@ int wqt_look(struct bpf_iter__task* ctx) {
 
     if (!ctx->task) return 0;
     __builtin_memset(edges, 0, sizeof(edges));
+    looks++;
     looked_at = bpf_ktime_get_ns();
     jiffies_then = bpf_jiffies64();
     bpf_loop(MOST_WORKQUEUES, look_at, &look, 0);

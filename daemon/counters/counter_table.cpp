@@ -22,17 +22,22 @@ namespace {
 
 constexpr std::array kKinds = {
     CounterKind{"latency", "ns", false, 0, [](const WorkCount& c, double) { return c.latency; }},
-    CounterKind{"tail", "ns", false, 0, [](const WorkCount& c, double) { return c.tail; }},
+    CounterKind{"tail", "ns", false, 0, [](const WorkCount& c, double) { return c.tail; }, &Wanted::tails},
     CounterKind{"exec", "ns", false, 0, [](const WorkCount& c, double) { return c.exec; }},
-    // An uncontended lock may have cost 0, which has no logarithm.
+    // An uncontended lock may have cost 0, which has no logarithm. If it is not seen, no window differs.
     CounterKind{"lock", "ns an item", false, 100,
-                [](const WorkCount& c, double) { return std::max(c.lock, 1.0); }},
+                [](const WorkCount& c, double) { return c.lock > 1 ? c.lock : 1.0; }},
+    CounterKind{"enqueue", "ns", false, 0, [](const WorkCount& c, double) { return c.enqueue; },
+                &Wanted::enqueue},
     CounterKind{"items", "items/s", true, 0,
                 [](const WorkCount& c, double seconds) { return static_cast<double>(c.items) / seconds; }},
     // An unknown value stays NaN.
     CounterKind{"throughput", "items/s", true, 0,
                 [](const WorkCount& c, double) { return std::max(c.throughput, kZeroReading); }},
     CounterKind{"cpu", "ns an item", false, 0, [](const WorkCount& c, double) { return c.cpu; }},
+    CounterKind{"workers", "kworkers", false, 0,
+                [](const WorkCount& c, double) { return c.workers > 0 ? c.workers : WorkCount::kUnknown; },
+                nullptr, true},
     CounterKind{.name = kOthers, .unit = "", .guard_only = true},
     // cpu.full is always 0 (kernel/sched/psi.c, psi_show()).
     CounterKind{"psi:cpu.some", "of the time", false, 0.01},

@@ -20,12 +20,13 @@ struct CounterKind {
     // The value of a window of SECONDS, from the counts of a workqueue's work (NaN: not known). nullptr: not
     // from work, see read_machine_counter().
     double (*of_work)(const WorkCount&, double seconds) = nullptr;
-    // Not read anywhere: the experiment computes it from the other targets of the slot. It can be a guard,
-    // but it cannot be judged.
+    bool Wanted::*needs = nullptr;  // what WorkCounters::attach() must be asked for
+    // It can be a guard, but it cannot be judged: fewer of it is no gain by itself.
     bool guard_only = false;
 };
 
-// The name of the `guard_only` counter: the mean change of cost of the other targets of the slot.
+// The name of a counter that is not read anywhere, because the experiment computes it: the mean change of
+// cost of the other targets of the slot.
 inline constexpr const char* kOthers = "others";
 
 // All counters, in the order in which messages list them.

@@ -50,6 +50,7 @@ inline constexpr const char* kColumn = "COLUMN";  // of `top`
 inline constexpr const char* kMetric = "METRIC";
 inline constexpr const char* kNumber = "N";
 inline constexpr const char* kFleetAction = "merge|show|policy";
+inline constexpr const char* kLoad = "write|read|both";  // of `bench`
 }  // namespace word
 
 // Completions for the last of WORDS, which follow the program's name; APP has all commands. Each is "WORD"

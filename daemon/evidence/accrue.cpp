@@ -9,13 +9,26 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 namespace wq {
 namespace {
 
-// Adds PAIR to the evidence, and to a watch the difference that each column got.
-void add(LedgerEntry& entry, const PairEvidence& pair, bool watched) {
+// A pair that came at NOW, while the candidate was in force.
+void add_after(LedgerEntry& entry, std::size_t column, std::int64_t now) {
+    entry.after.resize(entry.columns.size());
+    const double d = entry.columns[column].last.back();
+    AfterVerdict& after = entry.after[column];
+    after.add({1, d, d * d});
+    if (after.pairs == 1) after.first = now;
+    after.last = now;
+}
+
+// Adds PAIR to the evidence, and to a watch the difference that each column got. MEASURED: when; empty for
+// one that was cut off, which says nothing about the scope's worth.
+void add(LedgerEntry& entry, const PairEvidence& pair, bool watched,
+         std::optional<std::int64_t> measured = {}) {
     std::vector<std::uint64_t> before;
     for (const Comparison::Column& column : entry.columns) before.push_back(column.worse.count);
     Comparison comparison(std::move(entry.columns));
@@ -32,6 +45,7 @@ void add(LedgerEntry& entry, const PairEvidence& pair, bool watched) {
         EDetector detector(entry.watch[i]);
         detector.add(column.last.back() - std::log1p(column.counter.tolerance));
         entry.watch[i] = detector.state();
+        if (measured && !column.counter.guard) add_after(entry, i, *measured);
     }
 }
 
@@ -58,22 +72,24 @@ void begin_anew(LedgerEntry& entry) {
     entry.alarms++;
 }
 
-void decide(LedgerEntry& entry, Judgement judgement, std::int64_t now) {
+// What improved while it was in force stays, and so do its pairs: they did not bring it there.
+void decide(LedgerEntry& entry, Judgement judgement, const AccrualRule& rule) {
     entry.judgement = judgement;
-    entry.decided = now;
+    entry.decided = rule.now;
     entry.decided_pairs = pairs_of(entry);
+    if (judgement != Judgement::improved || !rule.watched) entry.after.clear();
 }
 
 Turn turn_of(LedgerEntry& entry, const Decision& decision, const AccrualRule& rule) {
     const std::uint64_t pairs = pairs_of(entry);
     switch (decision.judgement) {
         case Judgement::improved:
-            decide(entry, Judgement::improved, rule.now);
+            decide(entry, Judgement::improved, rule);
             entry.watch.assign(entry.columns.size(), {});
             return Turn::improved;
         case Judgement::regressed:
             if (entry.judgement != Judgement::regressed) {
-                decide(entry, Judgement::regressed, rule.now);
+                decide(entry, Judgement::regressed, rule);
                 entry.watch.clear();
                 return rule.watched ? Turn::taken_back : Turn::regressed;
             }
@@ -88,7 +104,7 @@ Turn turn_of(LedgerEntry& entry, const Decision& decision, const AccrualRule& ru
             break;
     }
     if (entry.judgement == Judgement::regressed && pairs >= entry.decided_pairs + kRetryPairs)
-        decide(entry, Judgement::regressed, rule.now);
+        decide(entry, Judgement::regressed, rule);
     return Turn::none;
 }
 
@@ -111,7 +127,7 @@ double watch_log(const LedgerEntry& entry) {
 Accrual accrue(LedgerEntry& entry, const PairEvidence& pair, const AccrualRule& rule) {
     // A kept arm is watched, also by pairs that an order asked for.
     const bool watched = rule.watched || entry.judgement == Judgement::improved;
-    add(entry, pair, watched);
+    add(entry, pair, watched, rule.now);
     entry.updated = rule.now;
     const double alpha = rule.only_one ? rule.alpha : alpha_after(rule.alpha, entry.alarms);
     Accrual out;
@@ -122,7 +138,7 @@ Accrual accrue(LedgerEntry& entry, const PairEvidence& pair, const AccrualRule& 
         out.decision = alarm_of(entry);
         out.columns = entry.columns;
         begin_anew(entry);
-        decide(entry, Judgement::regressed, rule.now);
+        decide(entry, Judgement::regressed, rule);
     } else if (entry.judgement != Judgement::improved) {
         out.turn = turn_of(entry, out.decision, rule);
         if (out.turn != Turn::none) out.columns = entry.columns;

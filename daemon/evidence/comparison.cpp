@@ -328,6 +328,25 @@ Effect effect_of(std::vector<double> differences) {
     return out;
 }
 
+void DifferenceSums::add(const DifferenceSums& other) {
+    pairs += other.pairs;
+    sum += other.sum;
+    squares += other.squares;
+}
+
+Effect mean_effect_of(const DifferenceSums& sums) {
+    constexpr double kNormal95 = 1.96;
+    if (sums.pairs == 0) return {};
+    const auto n = static_cast<double>(sums.pairs);
+    const double mean = sums.sum / n;
+    Effect out{percent(mean), {}};
+    if (sums.pairs < kLeastForMean) return out;
+    const double variance = std::max(0.0, sums.squares - sums.sum * mean) / (n - 1);
+    const double half = kNormal95 * std::sqrt(variance / n);
+    out.interval = {percent(mean - half), percent(mean + half)};
+    return out;
+}
+
 std::string effect_text(const Effect& effect) {
     const std::string out = change_text(effect.percent);
     if (!effect.interval) return out;

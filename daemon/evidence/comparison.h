@@ -33,6 +33,20 @@ inline constexpr std::size_t kLeastForInterval = 6;
 // DIFFERENCES: ln(candidate) - ln(reference) of the pairs. If empty, there is no effect.
 Effect effect_of(std::vector<double> differences);
 
+// What is kept of many differences d of a counter.
+struct DifferenceSums {
+    std::uint64_t pairs = 0;
+    double sum = 0;      // of d
+    double squares = 0;  // of d * d
+    void add(const DifferenceSums& other);
+    friend bool operator==(const DifferenceSums&, const DifferenceSums&) = default;
+};
+
+// The mean effect, with its 95% interval if there are kLeastForMean pairs. The interval is from mean and
+// variance of d (normal), and takes pairs as independent: descriptive, too.
+Effect mean_effect_of(const DifferenceSums& sums);
+inline constexpr std::uint64_t kLeastForMean = 16;
+
 // For people: "31% better (24 to 37)", "2% worse (1% better to 5% worse)" or "no difference", with two
 // significant digits. Whether higher or lower values of the counter are better: a lower cost is better.
 std::string effect_text(const Effect& effect);

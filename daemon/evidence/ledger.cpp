@@ -67,20 +67,32 @@ static void describe(JsonPlace& at, EDetector::State& state) {
     at("weight", state.weight, 0.0, kMax);
 }
 
+static void describe(JsonPlace& at, AfterVerdict& after) {
+    at("pairs", after.pairs);
+    at("sum", after.sum);
+    at("squares", after.squares, 0.0, kMax);
+    at("first", after.first, std::int64_t{0}, kMaxTime);
+    at("last", after.last, std::int64_t{0}, kMaxTime);
+}
+
 static void describe(JsonPlace& at, LedgerEntry& entry) {
     at("key", entry.key);
     at("columns", entry.columns);
     at("watch", entry.watch);
+    at("after", entry.after);
     at("alarms", entry.alarms);
     at("verdict", entry.judgement);
     at("decided", entry.decided, std::int64_t{0}, kMaxTime);
     at("decided_pairs", entry.decided_pairs);
     at("updated", entry.updated, std::int64_t{0}, kMaxTime);
     at("number", entry.number);
+    at("lowest_lock", entry.lowest_lock, 0.0, kMax);
     if (std::ranges::all_of(entry.columns, [](const auto& c) { return c.counter.guard; }))
         at.refuse("an entry with no counters other than guards");
     if (!entry.watch.empty() && entry.watch.size() != entry.columns.size())
         at.refuse("the watch does not match the counters");
+    if (!entry.after.empty() && entry.after.size() != entry.columns.size())
+        at.refuse("the pairs after the verdict do not match the counters");
 }
 
 void describe(JsonPlace& at, Ledger& ledger) {
@@ -104,6 +116,14 @@ std::string LedgerKey::text() const {
 const LedgerEntry* Ledger::find(const LedgerKey& key) const {
     const auto found = entries_.find(key.text());
     return found == entries_.end() ? nullptr : &found->second;
+}
+
+double Ledger::lowest_lock(const LedgerKey& key) const {
+    std::optional<double> out;
+    for (const auto& [text, entry] : entries_)
+        if (entry.lowest_lock && entry.key.kernel == key.kernel && entry.key.topology == key.topology)
+            out = std::min(out.value_or(*entry.lowest_lock), *entry.lowest_lock);
+    return out.value_or(0);
 }
 
 void Ledger::put(LedgerEntry entry) {

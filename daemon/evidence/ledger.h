@@ -35,12 +35,24 @@ struct LedgerKey {
     friend bool operator==(const LedgerKey&, const LedgerKey&) = default;
 };
 
+// The pairs of a counter that were measured while the candidate was in force for another reason than they:
+// those after the verdict `improved`, or all since the candidate was set first, or was kept because it
+// improved on another arm. So they tell what it is worth; those that decided lean upwards.
+struct AfterVerdict : DifferenceSums {
+    std::int64_t first = 0;  // s since 1970
+    std::int64_t last = 0;
+    friend bool operator==(const AfterVerdict&, const AfterVerdict&) = default;
+};
+
 // All that is known about one comparison. It continues after a pause, a stop, a crash or a reboot.
 struct LedgerEntry {
     LedgerKey key;
     std::vector<Comparison::Column> columns;
     std::vector<EDetector::State> watch;  // as many as columns, once there is an improvement to watch
-    unsigned alarms = 0;                  // of the watch; after n alarms, alpha / 2^(n+1) may be used
+    // As many as columns, those of guards empty, once there is such a pair. Cleared when the candidate
+    // leaves.
+    std::vector<AfterVerdict> after;
+    unsigned alarms = 0;  // of the watch; after n alarms, alpha / 2^(n+1) may be used
     Judgement judgement = Judgement::undecided;
     std::int64_t decided = 0;  // s since 1970; 0 while undecided
     // Pairs at the decision: a retrial that stays `regressed` rests again after kRetryPairs more. If
@@ -48,6 +60,8 @@ struct LedgerEntry {
     std::uint64_t decided_pairs = 0;
     std::int64_t updated = 0;  // s since 1970, the last pair
     std::uint64_t number = 0;  // of its last verdict in verdicts.log; 0: none
+    // Of all its windows: the shortest mean wait of an item for pool->lock, ns; empty: not seen.
+    std::optional<double> lowest_lock;
 };
 
 // The part of ALPHA that the (ALARMS + 1)-th comparison of the same arms may use: alpha / 2^(alarms + 1). All
@@ -74,6 +88,10 @@ class Ledger {
     // What could not be counted when comparisons were last measured. It is part of their keys, but is only
     // known when counters are attached, which is after the ledger is first used.
     std::string lacks;
+    // The lowest LedgerEntry::lowest_lock under the kernel and topology of KEY: about what a free lock costs
+    // here, with our own probe. It is in the ledger because the first pairs after a restart may all be of
+    // targets whose lock is not free. ns; 0: none was seen.
+    [[nodiscard]] double lowest_lock(const LedgerKey& key) const;
 
   private:
     std::map<std::string, LedgerEntry> entries_;  // by LedgerKey::text()

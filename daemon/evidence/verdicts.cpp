@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -93,6 +94,7 @@ void describe(JsonPlace& at, VerdictRecord& r) {
     at("alpha", r.settings.alpha, std::numeric_limits<double>::min(), kMaxAlpha);
     at("tolerance", r.settings.tolerance, 0.0, 1.0);
     at("max_pairs", r.settings.max_pairs, 1U, kMaxPairs);
+    at("contention", r.contention);
     at("differences", r.differences);
 }
 
@@ -142,6 +144,17 @@ std::string text_of(const VerdictRecord& r) {
 bool is_trusted(const VerdictRecord& record, std::chrono::seconds retry_after, std::int64_t now) {
     // A time in the future means that the clock was wrong.
     return record.judged && record.time <= now && now - record.time < retry_after.count();
+}
+
+std::size_t taken_back_in_month(const std::vector<VerdictRecord>& records, std::int64_t now) {
+    using namespace std::chrono;
+    const auto month_of = [](std::int64_t time) {
+        const year_month_day date(floor<days>(sys_seconds(seconds(time))));
+        return date.year() / date.month();
+    };
+    return static_cast<std::size_t>(std::ranges::count_if(records, [&](const VerdictRecord& r) {
+        return (r.reason == kWatchReason || r.reason == kSetFirstReason) && month_of(r.time) == month_of(now);
+    }));
 }
 
 double evidence_of(double log) {

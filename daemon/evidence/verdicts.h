@@ -2,15 +2,18 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/journal.h"
 #include "base/result.h"
 #include "evidence/comparison.h"
+#include "evidence/contention.h"
 #include "evidence/ledger.h"
 #include "policy/policy.h"
 #include "state/state_file.h"
@@ -46,6 +49,8 @@ inline constexpr const char* kStuckReason = "work stays on old pools";
 
 // The reason of a regression that showed only after the candidate was kept.
 inline constexpr const char* kWatchReason = "found by the watch";
+// The reason of one that the comparison found while the candidate was in force because a rule set it first.
+inline constexpr const char* kSetFirstReason = "it was set first";
 
 // A comparison that ended.
 struct VerdictRecord {
@@ -60,6 +65,7 @@ struct VerdictRecord {
     std::string reason;
     Standing standing;
     JudgeSettings settings;
+    std::optional<Contention> contention;  // of the target, as of its last pair; empty: not measured
     std::vector<Differences> differences;  // only in the file, and there only in the newest lines
 };
 
@@ -72,6 +78,9 @@ std::string text_of(const VerdictRecord& record);
 
 // Whether RECORD is still relied on at NOW (s since 1970): judged, and younger than RETRY_AFTER.
 bool is_trusted(const VerdictRecord& record, std::chrono::seconds retry_after, std::int64_t now);
+
+// How many of RECORDS took back what was in force, in the calendar month (UTC) of NOW.
+std::size_t taken_back_in_month(const std::vector<VerdictRecord>& records, std::int64_t now);
 
 // As in a line of the file and in `wq-tunectl history --json`. Numbers too large for JSON are written as the
 // largest double.

@@ -5,6 +5,7 @@
 #include <syslog.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -62,11 +63,51 @@ std::uint64_t pause_after(std::uint64_t pause, const LedgerEntry& entry, std::ui
     return clear ? std::min(2 * std::max(pause, recheck), std::max(kDay, recheck)) : recheck;
 }
 
+// A kept arm that another one improved on is no longer in force: what it is worth begins anew if it returns.
+void leave_reference(LedgerFile& ledger, const Engine& engine, const Taker& taker) {
+    const Target& target = engine.targets().at(taker.name);
+    const auto& watch = target.step.watch;
+    if (!watch || watch->candidate != taker.arms.reference) return;
+    const LedgerEntry* known = ledger.ledger().find(engine.keys().ledger_key(target.now, *watch, false));
+    if (known == nullptr || known->after.empty()) return;
+    LedgerEntry entry = *known;
+    entry.after.clear();
+    ledger.put(std::move(entry));
+}
+
 std::string text_of(const Arms& arms) {
     return fmt::format("{} against {}", arms.candidate.name(), arms.reference.name());
 }
 
+// Keeps what the windows of MEMBER showed beside what is compared.
+void see(const Member& member, const PairResult& result, WorkSeen& seen, LedgerEntry& entry) {
+    if (!member.pair->counts_work() || !result.counted) return;
+    const unsigned candidate = member.candidate_first ? 0 : 1;
+    seen.add(member.taker.arms.key(), result.counts.at(1 - candidate), result.counts.at(candidate));
+    for (const WorkCount& count : result.counts)
+        if (!std::isnan(count.lock))
+            entry.lowest_lock = std::min(entry.lowest_lock.value_or(count.lock), count.lock);
+}
+
+// A field of a verdict for each arm; "" if it is not known.
+template <class T>
+void add_fields(LogLine& line, const std::string& name, const VerdictRecord& record,
+                std::optional<T> ArmWork::*value) {
+    const Contention known = record.contention.value_or(Contention());
+    for (const auto& [arm, work] :
+         {std::pair("REFERENCE", &known.reference), {"CANDIDATE", &known.candidate}})
+        line.fields.emplace_back(
+            fmt::format("WQ_{}_{}", name, arm),
+            work->*value ? fmt::format("{:.4g}", static_cast<double>(*(work->*value))) : "");
+}
+
 }  // namespace
+
+std::optional<Contention> contention_of(const OrderBook& book, const Ledger& ledger, const Taker& taker) {
+    const WorkSeen& seen = book.of(taker.name).seen;
+    const std::string arms = taker.arms.key();
+    return seen.of(arms, 0) ? seen.of(arms, ledger.lowest_lock(taker.key)) : std::nullopt;
+}
 
 Bookkeeper::Bookkeeper(const ExperimentEdges& edges, OrderBook& book, LedgerFile& ledger)
     : edges_(edges), book_(book), ledger_(ledger) {
@@ -168,7 +209,7 @@ void Bookkeeper::take(const SlotRun::Done& done, const SlotTimes& times) {
             evidence.values[i] = others_by_arm(done.others, member.candidate_first);
     if (result.lost) evidence.lost = member.side(*result.lost);
     // Half of lead and drain: only the second window's arm is in place then.
-    use(member, evidence, static_cast<double>(times.window + (times.lead + times.drain) / 2) / 1e6);
+    use(done, evidence, static_cast<double>(times.window + (times.lead + times.drain) / 2) / 1e6);
 }
 
 // Work that queues itself again stays on its pool. A scope that is written now does not reach it.
@@ -209,7 +250,8 @@ void Bookkeeper::drop(const Member& member, const std::string& why) {
     if (taker.by_hand) give_up(member, why);
 }
 
-void Bookkeeper::use(const Member& member, const PairEvidence& evidence, double in_place) {
+void Bookkeeper::use(const SlotRun::Done& done, const PairEvidence& evidence, double in_place) {
+    const Member& member = *done.member;
     const Taker& taker = member.taker;
     const bool watched = taker.course == Course::watched;
     Notes& notes = book_.of(taker.name);
@@ -218,6 +260,7 @@ void Bookkeeper::use(const Member& member, const PairEvidence& evidence, double 
     if (!evidence.lost)
         if (const std::string why = Comparison(entry.columns).why_refused(evidence.values); !why.empty())
             return drop(member, why);
+    if (!evidence.lost) see(member, done.result, notes.seen, entry);
     const std::int64_t wall = edges_.clock.wall();
     const Accrual accrual = accrue(entry, evidence,
                                    {judge().settings.alpha, taker.candidates, judge().settings.max_pairs,
@@ -279,7 +322,10 @@ VerdictRecord Bookkeeper::turn(const Member& member, const LedgerEntry& entry, c
     // If the watch took the candidate back, the entry already belongs to the next comparison.
     VerdictRecord record = record_of(member, accrual.decision, accrual.columns,
                                      taken_back ? std::max(entry.alarms, 1U) : entry.alarms + 1);
-    if (accrual.turn == Turn::improved) totals_.improved++;
+    if (accrual.turn == Turn::improved) {
+        totals_.improved++;
+        leave_reference(ledger_, edges_.engine, member.taker);
+    }
     if (accrual.turn == Turn::regressed || taken_back) totals_.regressed++;
     if (accrual.turn == Turn::undecided) {
         totals_.undecided++;
@@ -288,7 +334,9 @@ VerdictRecord Bookkeeper::turn(const Member& member, const LedgerEntry& entry, c
     if (taken_back) {
         totals_.taken_back++;
         record.outcome = Judgement::regressed;
-        if (pairs_of(entry) == 0) record.reason = kWatchReason;  // an alarm began the evidence anew
+        // An alarm began the evidence anew.
+        const bool by_watch = pairs_of(entry) == 0 || member.taker.course == Course::watched;
+        record.reason = by_watch ? kWatchReason : kSetFirstReason;
     }
     book_.of(member.taker.name).turns.next_watch = 0;
     LedgerEntry numbered = entry;
@@ -310,6 +358,7 @@ VerdictRecord Bookkeeper::record_of(const Member& member, const Decision& decisi
                     decision.log_better,
                     columns.empty() ? Effect{} : Comparison(columns).effect(decision.column)};
     out.differences = differences_of(columns);
+    out.contention = contention_of(std::as_const(book_), ledger_.ledger(), member.taker);
     out.settings = judge().settings;
     out.settings.alpha = alpha_after(out.settings.alpha, number - 1);
     return out;
@@ -355,6 +404,7 @@ void Bookkeeper::count_orders(const Member& member, const std::optional<VerdictR
         if (!verdict) record.outcome = entry_of(taker.key).judgement;
         record.target = name;
         record.cpus = ordered.cpus;
+        record.contention = contention_of(std::as_const(book_), ledger_.ledger(), taker);
         if (record.outcome == Judgement::undecided) record.reason = kMaxPairsReason;
         keep(std::move(record));
     }
@@ -364,19 +414,24 @@ void Bookkeeper::write() {
     if (to_write_.empty()) return;
     for (const VerdictRecord& r : std::exchange(to_write_, {})) {
         const bool notable = r.judged && r.outcome != Judgement::undecided;
-        edges_.log.write({notable ? LOG_NOTICE : LOG_INFO,
-                          r.judged ? Event::verdict : Event::comparison_cut_off,
-                          fmt::format("{}: {} against {}: {}{}: {}", r.target, r.key.candidate,
-                                      r.key.reference, name_of(r.outcome),
-                                      r.reason.empty() ? "" : " (" + r.reason + ")", wq::text_of(r.standing)),
-                          {{"WQ_NAME", r.target},
-                           {"WQ_ARM_REFERENCE", r.key.reference},
-                           {"WQ_ARM_CANDIDATE", r.key.candidate},
-                           {"WQ_VERDICT", std::string(name_of(r.outcome))},
-                           {"WQ_REASON", r.reason},
-                           {"WQ_COUNTER", r.standing.counter},
-                           {"WQ_PAIRS", std::to_string(r.standing.pairs)},
-                           {"WQ_EFFECT_PERCENT", fmt::format("{:.2f}", r.standing.effect.percent)}}});
+        LogLine line{
+            notable ? LOG_NOTICE : LOG_INFO,
+            r.judged ? Event::verdict : Event::comparison_cut_off,
+            fmt::format("{}: {} against {}: {}{}: {}{}", r.target, r.key.candidate, r.key.reference,
+                        name_of(r.outcome), r.reason.empty() ? "" : " (" + r.reason + ")",
+                        wq::text_of(r.standing), r.contention ? "; " + wq::text_of(*r.contention) : ""),
+            {{"WQ_NAME", r.target},
+             {"WQ_ARM_REFERENCE", r.key.reference},
+             {"WQ_ARM_CANDIDATE", r.key.candidate},
+             {"WQ_VERDICT", std::string(name_of(r.outcome))},
+             {"WQ_REASON", r.reason},
+             {"WQ_COUNTER", r.standing.counter},
+             {"WQ_PAIRS", std::to_string(r.standing.pairs)},
+             {"WQ_EFFECT_PERCENT", fmt::format("{:.2f}", r.standing.effect.percent)}}};
+        add_fields(line, "LOCK_PERCENT", r, &ArmWork::lock_percent);
+        add_fields(line, "POOLS", r, &ArmWork::pools);
+        add_fields(line, "WORKERS", r, &ArmWork::workers);
+        edges_.log.write(line);
     }
     edges_.verdicts.save(edges_.record, edges_.log);
     ledger_.save(edges_.clock.now());

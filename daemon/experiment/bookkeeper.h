@@ -29,6 +29,9 @@ struct ExperimentTotals {
     double lost_today = 0;         // s that all targets lost to experiments today (UTC)
 };
 
+// What the last pairs of TAKER's target showed about the lock, the pools and the kworkers; empty without any.
+std::optional<Contention> contention_of(const OrderBook& book, const Ledger& ledger, const Taker& taker);
+
 // What a pair, or the end of a comparison without one, means: evidence in the ledger, a verdict in the
 // history, a rest or an ended order in the order book. Writes nothing to the kernel's files.
 class Bookkeeper {
@@ -56,7 +59,7 @@ class Bookkeeper {
     void count_cut_off(const Coins& coins);
     bool is_stuck(const Member& member, const PairResult& result);
     void drop(const Member& member, const std::string& why);
-    void use(const Member& member, const PairEvidence& evidence, double in_place);
+    void use(const SlotRun::Done& done, const PairEvidence& evidence, double in_place);
     void be_cautious(const Member& member, const LedgerEntry& before, const PairEvidence& evidence);
     void rest(const Member& member, std::uint64_t time, const std::string& why, bool suspect = false);
     VerdictRecord turn(const Member& member, const LedgerEntry& entry, const Accrual& accrual);

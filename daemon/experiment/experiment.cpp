@@ -25,6 +25,15 @@ bool passes(int code) {
     return kind_of_error(code) == Outcome::Kind::transient;
 }
 
+// What COUNTERS need that is counted only when it is asked for.
+Wanted wanted_by(const std::vector<ComparedCounter>& counters) {
+    Wanted out;
+    for (const ComparedCounter& counter : counters)
+        if (const CounterKind* kind = find_counter(counter.name); kind != nullptr && kind->needs != nullptr)
+            out.*kind->needs = true;
+    return out;
+}
+
 }  // namespace
 
 Experiment::Experiment(Edges edges)
@@ -37,9 +46,9 @@ Experiment::Experiment(Edges edges)
 Scheduler Experiment::scheduler() const {
     const Engine& engine = edges_.engine;
     const std::uint64_t now = edges_.clock.now();
-    return Scheduler({engine.targets(), engine.ownership(), engine.keys(), engine.kernel(), engine.policy(),
-                      ledger_.ledger(), book_, why_no_slot(), engine.observing(), ledger_.why_not(now),
-                      counting_.works(), now, edges_.clock.wall()});
+    return Scheduler({engine.targets(), engine.keys(), engine.kernel(), engine.policy(), ledger_.ledger(),
+                      book_, why_no_slot(), engine.observing(), ledger_.why_not(now), counting_.works(), now,
+                      edges_.clock.wall()});
 }
 
 // Sets what comparisons are measured by. The counters are part of their keys, so what cannot be counted makes
@@ -178,9 +187,8 @@ void Experiment::begin_slot(std::vector<Taker> takers) {
     const auto attach = [&] {
         std::vector<Counting::Attached> targets;
         for (const Member& member : members) targets.push_back({member.taker.name, member.inode});
-        const bool tails = std::ranges::any_of(engine.keys().measures().counters,
-                                               [](const ComparedCounter& c) { return c.name == "tail"; });
-        return counting_.attach(targets, tails, read_isolation(edges_.paths).cpus());
+        return counting_.attach(targets, wanted_by(engine.keys().measures().counters),
+                                read_isolation(edges_.paths).cpus());
     };
     Status attached = attach();
     if (!attached && members.size() > 1) {
@@ -287,7 +295,7 @@ void Experiment::check() {
         const Target& target = found->second;
         std::string why = waiting_.unjudged;
         if (why.empty()) why = scheduler.why_no_order(target, order.arms);
-        if (is_order(engine.ownership().holder_of(target))) why = "an operator's order";
+        if (is_order(target.holder())) why = "an operator's order";
         if (why.empty()) continue;
         books_.give_up(member_of(taker_of(target, order.arms, Course::dense, engine.keys()), engine), why);
     }
@@ -334,6 +342,7 @@ std::optional<ComparisonView> Experiment::view_of(const std::string& name) const
     out.measuring = measured != nullptr;
     out.by_hand = book_.orders.contains(name);
     out.lost_seconds = book_.lost(name, edges_.clock.wall());
+    out.contention = contention_of(book_, ledger(), *taker);
     const LedgerEntry* entry = ledger().find(taker->key);
     if (entry == nullptr) return out;
     out.judgement = entry->judgement;

@@ -20,6 +20,7 @@ struct ComparisonView : Taker {
     Effect effect = {};                          // of the counter that decided, or is nearest to a decision
     double lost_seconds = 0;                     // of today's budget
     bool measuring = false;                      // takes part in the running slot
+    std::optional<Contention> contention = {};
 };
 
 // Runs experiments on all busy targets in slots. The loop calls it and passes values; it calls down alone:
@@ -33,8 +34,6 @@ class Experiment {
     using Edges = ExperimentEdges;
 
     explicit Experiment(Edges edges);
-    Experiment(const Experiment&) = delete;  // the parts have references to each other
-    Experiment& operator=(const Experiment&) = delete;
 
     // For Engine::Edges.
     [[nodiscard]] Step step(const StepInput& input) const;
@@ -85,7 +84,7 @@ class Experiment {
     OrderBook book_;
     LedgerFile ledger_;
     Bookkeeper books_;
-    Counting counting_;
+    Counting counting_;  // cannot be copied or moved, so this cannot, either
     HostWatch host_;
     std::unique_ptr<SlotRun> slot_;
     Waiting waiting_;

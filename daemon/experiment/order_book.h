@@ -5,7 +5,8 @@
 #include <string>
 
 #include "evidence/accrue.h"
-#include "targets/candidates.h"
+#include "evidence/contention.h"
+#include "targets/step.h"
 #include "targets/target.h"
 
 namespace wq {
@@ -49,6 +50,7 @@ struct Notes {
         std::string why;  // of the last one
     } aside;
     LostTime lost;  // of today's budget
+    WorkSeen seen;
 };
 
 // Operators' `compare` orders, and the notes about each target. Times are us of CLOCK_MONOTONIC.

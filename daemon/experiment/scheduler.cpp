@@ -19,9 +19,8 @@ constexpr std::uint64_t kFreshRate = 12 * kSecond;
 constexpr std::uint64_t kBatteryTime = 60 * kSecond;
 constexpr std::uint64_t kHotplugTime = 5 * kSecond;
 
-}  // namespace
-
-Taker taker_of(const Target& target, const Arms& arms, Course course, const Keys& keys) {
+// Without a key, which takes long to make.
+Taker keyless(const Target& target, const Arms& arms, Course course) {
     Taker out;
     out.name = target.now.name;
     out.arms = arms;
@@ -29,8 +28,20 @@ Taker taker_of(const Target& target, const Arms& arms, Course course, const Keys
     out.candidates = target.step.candidates;
     out.candidate_holds = target.step.holds(arms.candidate);
     out.from_policy = target.step.holds(arms.reference);
+    return out;
+}
+
+}  // namespace
+
+Taker taker_of(const Target& target, const Arms& arms, Course course, const Keys& keys) {
+    Taker out = keyless(target, arms, course);
     out.key = keys.ledger_key(target.now, arms, out.from_policy);
     return out;
+}
+
+void Scheduler::make_key(Taker& taker) const {
+    if (taker.key == LedgerKey())
+        taker.key = f_.keys.ledger_key(f_.targets.at(taker.name).now, taker.arms, taker.from_policy);
 }
 
 std::vector<Taker> Scheduler::takers_of(const Target& target) const {
@@ -38,9 +49,9 @@ std::vector<Taker> Scheduler::takers_of(const Target& target) const {
     const auto order = f_.book.orders.find(target.now.name);
     const bool by_hand = order != f_.book.orders.end();
     std::vector<Taker> out;
-    if (by_hand) out.push_back(taker_of(target, order->second.arms, Course::dense, f_.keys));
-    if (!by_hand && step.next) out.push_back(taker_of(target, *step.next, step.course, f_.keys));
-    if (!by_hand && step.watch) out.push_back(taker_of(target, *step.watch, Course::watched, f_.keys));
+    if (by_hand) out.push_back(keyless(target, order->second.arms, Course::dense));
+    if (!by_hand && step.next) out.push_back(keyless(target, *step.next, step.course));
+    if (!by_hand && step.watch) out.push_back(keyless(target, *step.watch, Course::watched));
     const Notes& notes = f_.book.of(target.now.name);
     for (Taker& one : out) {
         one.by_hand = by_hand;
@@ -48,6 +59,7 @@ std::vector<Taker> Scheduler::takers_of(const Target& target) const {
         const bool watched = one.course == Course::watched;
         if (watched) one.due = notes.turns.next_watch;
         if (one.course == Course::sparse) one.due = notes.turns.next_sparse;
+        if (one.due > 0 || one.course == Course::resting) make_key(one);
         if (one.due > 0 && in_doubt(one) && (!watched || notes.streaks.missed < OrderBook::kMostDropped))
             one.due = 0;
         if (one.course == Course::resting) {
@@ -88,6 +100,7 @@ std::optional<Taker> Scheduler::answer(const std::string& name) const {
     if (all.empty()) return {};
     // What is in force is shown, unless another candidate is compared in every slot.
     Taker out = all.front().course == Course::dense ? all.front() : all.back();
+    make_key(out);
     if (!out.waits.empty()) return out;
     if (out.due > f_.now) {
         out.waits = "its next pair is not due";
@@ -104,10 +117,8 @@ std::int64_t Scheduler::wall_of(std::uint64_t at) const {
 
 // Why no pair of TARGET is measured now, for any arms.
 std::string Scheduler::why_not(const Target& target) const {
-    const Holder holder = f_.ownership.holder_of(target);
     if (target.unread) return "cannot be read now";
-    if (holder == Holder::external) return "external";
-    if (is_order(holder)) return "held by an operator's order";
+    if (is_order(target.holder())) return "held by an operator's order";
     const Notes::Aside& aside = f_.book.of(target.now.name).aside;
     if (f_.now < aside.not_before) return "its last slot gave no result: " + aside.why;
     if (f_.book.is_spent(target.now.name, f_.wall, f_.policy.judge))
@@ -156,6 +167,7 @@ bool Scheduler::is_busy(const std::string& name) const {
 }
 
 std::vector<Taker> Scheduler::choose(std::vector<Taker> ready) const {
+    for (Taker& one : ready) make_key(one);
     const auto is_dense = [](const Taker& t) { return !t.is_alone() && t.course == Course::dense; };
     if (std::ranges::any_of(ready, is_dense))
         std::erase_if(ready, [](const Taker& t) {
@@ -176,7 +188,7 @@ std::vector<Taker> Scheduler::choose(std::vector<Taker> ready) const {
 Result<Arms> Scheduler::arms_of_order(const Target& target, const std::string& scope) const {
     const std::string& name = target.now.name;
     const Step& step = target.step;
-    const Workqueue before = f_.ownership.as_before_us(target);
+    const Workqueue before = target.before_us();
     Arms arms{baseline_arm(before, target.plan), planned_arm(before, target.plan)};
     if (!scope.empty()) {
         const auto wanted = scope_named(scope);

@@ -10,8 +10,7 @@
 
 #include "experiment/order_book.h"
 #include "targets/conditions.h"
-#include "targets/keys.h"
-#include "targets/ownership.h"
+#include "targets/inventory.h"
 
 namespace wq {
 
@@ -56,7 +55,7 @@ struct Taker {
 Taker taker_of(const Target& target, const Arms& arms, Course course, const Keys& keys);
 
 // Which comparisons get the next slot, and why the others do not. Pure. The ledger alone determines which
-// arms are compared (targets/candidates.h), so a restart changes nothing.
+// arms are compared (targets/step.h), so a restart changes nothing.
 //
 // A comparison is dense (a pair in every slot), sparse (a pair per judge.recheck), resting or watched.
 // @default is compared last. Times are us of CLOCK_MONOTONIC unless the comment says s since 1970.
@@ -64,7 +63,6 @@ class Scheduler {
   public:
     struct Facts {
         const std::map<std::string, Target>& targets;
-        const Ownership& ownership;
         const Keys& keys;
         const KernelInfo& kernel;
         const Policy& policy;
@@ -79,12 +77,13 @@ class Scheduler {
     };
     explicit Scheduler(Facts facts) : f_(std::move(facts)) {}
 
-    // All comparisons that may get a pair when they are due and their target is busy.
+    // All comparisons that may get a pair when they are due and their target is busy. Some have no key yet:
+    // most targets are not busy, and need none.
     [[nodiscard]] std::vector<Taker> takers() const;
     // The comparison of target NAME that is shown, with the answer when it gets a pair, or why not.
     [[nodiscard]] std::optional<Taker> answer(const std::string& name) const;
-    // Of READY, which is not empty: either all that may share a slot, or one that must be alone, whichever
-    // waited longer. Orders come first.
+    // Of READY, which is not empty, with their keys: either all that may share a slot, or one that must be
+    // alone, whichever waited longer. Orders come first.
     [[nodiscard]] std::vector<Taker> choose(std::vector<Taker> ready) const;
     [[nodiscard]] bool is_busy(const std::string& name) const;
 
@@ -94,6 +93,7 @@ class Scheduler {
     [[nodiscard]] std::string why_no_order(const Target& target, const Arms& arms) const;
 
   private:
+    void make_key(Taker& taker) const;
     [[nodiscard]] std::vector<Taker> takers_of(const Target& target) const;
     void rest(Taker& taker) const;
     [[nodiscard]] std::string why_not(const Target& target) const;

@@ -122,7 +122,7 @@ Member member_of(const Taker& taker, const Engine& engine) {
     Member out;
     out.taker = taker;
     out.inode = target.now.inode;
-    out.before = engine.ownership().as_before_us(target).scope.word;
+    out.before = target.before_us().scope.word;
     out.cpus = engine.keys().cpus_of(target.now);
     return out;
 }
@@ -323,13 +323,13 @@ SlotRun::Left SlotRun::why_leave(const Member& member, const Scheduler& schedule
     if (const std::string why = engine.observing(); !why.empty())
         return leaves("the daemon only observes now: " + why, true);
     if (target.external) return leaves(fmt::format("an external writer wrote '{}'", *target.external));
-    if (const std::string now = engine.ownership().as_before_us(target).scope.word; now != member.before)
+    if (const std::string now = target.before_us().scope.word; now != member.before)
         return leaves(fmt::format("an external writer wrote '{}'", now));
     if (!target.now.untouchable.empty()) return leaves(target.now.untouchable);
     if (const std::string& why = engine.inventory().pods_unknown(); !why.empty())
         return leaves("pods unknown: " + why);
     if (target.plan.finding == Finding::pods_unknown) return leaves(target.plan.reason);
-    if (engine.ownership().holder_of(target) != Holder::slot) return leaves("an operator's order", true);
+    if (target.holder() != Holder::slot) return leaves("an operator's order", true);
     if (const std::string cpus = engine.keys().cpus_of(target.now); cpus != member.cpus)
         return leaves(fmt::format("its CPUs changed to {} (before: {})", cpus, member.cpus));
     const Taker& taker = member.taker;

@@ -112,7 +112,7 @@ void TargetPair::read_work(unsigned w, PairResult& out) {
         out.counted = false;
         return spoil(count.error().text);
     }
-    window.count = *count;
+    window.count = out.counts.at(w) = *count;
     out.items += all_items(*count);
     out.stuck += count->stuck;
     for (std::size_t i = 0; i < meters_.counters.size(); i++)
@@ -153,7 +153,9 @@ void TargetPair::take_values(PairResult& out) {
         const std::array values{windows_[0].values.at(i), windows_[1].values.at(i)};
         const bool both = is_measured(values[0]) && is_measured(values[1]);
         out.values.push_back(both ? std::optional(values) : std::nullopt);
-        if (!both && !counter.guard && !out.lost) spoil(counter.name + " is not a positive number");
+        const bool unknown = std::isnan(values[0]) && std::isnan(values[1]);
+        if (!both && !counter.guard && !out.lost)
+            spoil(counter.name + (unknown ? " is not known" : " is not a positive number"));
     }
 }
 
@@ -177,18 +179,19 @@ PairResult TargetPair::finish() {
     return out;
 }
 
-Status Counting::attach(const std::vector<Attached>& targets, bool tails, const CpuSet& watched) {
+Status Counting::attach(const std::vector<Attached>& targets, Wanted wanted, const CpuSet& watched) {
     if (!works()) return {};
     const auto is_attached = [&](const Attached& one) {
         return std::ranges::find(attached_, one) != attached_.end();
     };
-    if (!attached_.empty() && std::ranges::all_of(targets, is_attached)) return {};
+    if (!attached_.empty() && wanted == wanted_ && std::ranges::all_of(targets, is_attached)) return {};
     attached_.clear();
     std::vector<std::string> names;
     for (const Attached& one : targets) names.push_back(one.name);
     counters_.watch(watched);
-    if (auto attached = counters_.attach(names, tails); !attached) return attached;
+    if (auto attached = counters_.attach(names, wanted); !attached) return attached;
     attached_ = targets;
+    wanted_ = wanted;
     return {};
 }
 

@@ -31,9 +31,10 @@ struct PairResult {
     std::optional<unsigned> lost;  // the window that counts against its arm
     // Of each counter, in both windows; empty if it was not measured in both.
     std::vector<std::optional<std::array<double, 2>>> values;
-    std::uint64_t items = 0;  // of both windows, with unfinished and lost ones
-    std::uint64_t stuck = 0;  // of these, on pools that are no longer the workqueue's
-    bool counted = true;      // false: `items` is incomplete
+    std::uint64_t items = 0;               // of both windows, with unfinished and lost ones
+    std::uint64_t stuck = 0;               // of these, on pools that are no longer the workqueue's
+    bool counted = true;                   // false: `items` is incomplete
+    std::array<WorkCount, 2> counts = {};  // if the work is counted
 };
 
 // Measures the two windows of one target. Times are us of CLOCK_MONOTONIC.
@@ -101,9 +102,9 @@ class Counting {
     [[nodiscard]] const std::string& why_not() const { return why_not_; }
     [[nodiscard]] bool works() const { return why_not_.empty(); }
     void set_why_not(const std::string& why) { why_not_ = why; }
-    // The programs stay attached as long as TARGETS are attached already. WATCHED: as in
-    // WorkCounters::watch().
-    Status attach(const std::vector<Attached>& targets, bool tails, const CpuSet& watched);
+    // The programs stay attached as long as TARGETS are attached already, with all that is WANTED. WATCHED:
+    // as in WorkCounters::watch().
+    Status attach(const std::vector<Attached>& targets, Wanted wanted, const CpuSet& watched);
     void detach();
     // The meters of target NAME, which is attached. ITEMS: that a window is expected to have.
     [[nodiscard]] Meters meters_of(const std::string& name, double items);
@@ -116,6 +117,7 @@ class Counting {
     WorkCounters& counters_;
     std::string why_not_;
     std::vector<Attached> attached_;             // by index
+    Wanted wanted_;                              // of the last attach()
     std::map<std::string, std::uint64_t> seen_;  // completions at the last look
     std::uint64_t looked_at_ = 0;
 };

@@ -6,9 +6,9 @@
 
 namespace wq {
 
-// The paths of all files that we use, the kernel's and our own, below ROOT: "" is this machine, a directory
+// The paths of the kernel's and the machine's files that we use, below ROOT: "" is this machine, a directory
 // is a tree for tests.
-struct Paths {
+struct HostPaths {
     std::string root;
 
     [[nodiscard]] std::string workqueues() const { return root + "/sys/devices/virtual/workqueue"; }
@@ -51,9 +51,12 @@ struct Paths {
         return root + "/sys/kernel/debug/sched/llc_balancing/enabled";
     }
     [[nodiscard]] std::string diskstats() const { return root + "/proc/diskstats"; }
-    [[nodiscard]] std::string of_user(const std::string& path) const {
-        return root + path;
-    }  // PATH: absolute
+};
+
+// The same, and our own files.
+struct Paths : HostPaths {
+    // PATH: absolute, as a user names it.
+    [[nodiscard]] std::string of_user(const std::string& path) const { return root + path; }
     [[nodiscard]] std::string disabled() const { return root + "/etc/wq-tuned/disabled"; }
     [[nodiscard]] std::string run() const { return root + "/run/wq-tuned"; }
     [[nodiscard]] std::string first_cpus() const { return run() + "/first-cpus"; }  // machine/cpu_files.h

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,8 @@ class WorkqueueFiles {
     // TEXT: hex words as in the kernel's mask files.
     [[nodiscard]] virtual Status write_mask(const std::string& name, ino_t inode,
                                             const std::string& text) = 0;
+    // Whoever writes calls it before, but not between the reads and the writes whose time is measured.
+    std::function<void()> about_to_write = [] {};
 };
 
 // /sys/devices/virtual/workqueue and the module parameter. This is the only code that writes scope files and

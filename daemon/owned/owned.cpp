@@ -218,6 +218,25 @@ void OwnedStore::remove(const std::string& name, Knob file) {
     of(file).erase(name);
 }
 
+void OwnedStore::start_over(Knob file) {
+    for (auto& [name, entry] : of(file)) {
+        if (entry.holder == Holder::revert) entry.hold(Holder::policy);
+        entry.external = false;
+        entry.announce_baseline();
+    }
+}
+
+Status OwnedStore::keep() {
+    for (auto& [name, entry] : now_.scopes) {
+        const bool goes_back =
+            entry.has_claim() &&
+            (entry.holder == Holder::slot || entry.holder == Holder::revert || name == kDefaultTarget);
+        entry.hold(goes_back ? Holder::slot : Holder::policy);
+    }
+    std::erase_if(now_.scopes, [](const auto& item) { return item.second.is_settled(); });
+    return save();
+}
+
 std::vector<Owned*> OwnedStore::all() {
     std::vector<Owned*> out;
     for (OwnedEntries* entries : {&now_.scopes, &now_.masks})

@@ -106,7 +106,7 @@ struct Owned {
     Attribute main = {};                   // the scope or the mask
     std::optional<Attribute> strict = {};  // empty if there is no such file
     // The holder according to the file: `pin`, `revert`, `policy`, or `slot` (the restorer puts the target
-    // back, even if settings are kept). ownership.h knows the current holder.
+    // back, even if settings are kept). Target::holder() is the current one.
     Holder holder = Holder::policy;
     std::string note = {};  // the scope of a pin; why the daemon itself reverts @default
     bool external = false;  // left to an external writer until a reload; then the order is in force again
@@ -133,10 +133,8 @@ struct Owned {
     }
     // Whether the target stays at its baseline for a reason that outlives the daemon.
     [[nodiscard]] bool must_stay() const { return holder == Holder::revert && !note.empty(); }
-    // Of a settled entry: the text that the main file holds, as far as we know.
-    [[nodiscard]] const std::string& in_place() const {
-        return main.claim.empty() ? main.baseline : main.claim.front();
-    }
+    // Whether it has nothing to say: the files hold the baseline, and nobody ordered that.
+    [[nodiscard]] bool is_settled() const { return !has_claim() && !external && holder == Holder::policy; }
 
     friend bool operator==(const Owned&, const Owned&) = default;
 };
@@ -178,6 +176,12 @@ class OwnedStore {
         return file == Knob::mask ? now_.masks : now_.scopes;
     }
     [[nodiscard]] std::vector<Owned*> all();  // of both kinds
+    // Call after a reload: forgets external writers, ends orders to revert, and allows to set again what
+    // others put back.
+    void start_over(Knob file);
+    // Call when the daemon ends and settings are kept. Ends the orders. Marks for the restorer what should
+    // have been put back, but could not be. Saves.
+    Status keep();
 
   private:
     void mark_saved();

@@ -247,6 +247,64 @@ BootAdvice advise_boot(const BootInput& input) {
     return Adviser(input).advise();
 }
 
+// Notes that are no option to set.
+//
+// power_efficient (kernel/workqueue.c, workqueue_init_early()): nohz_full= turns it on, even where the
+// command line turns it off. cpu_intensive_thresh_us (wq_cpu_intensive_thresh_init()): 10 ms, more on a CPU
+// with less than 4000 BogoMIPS, unless the command line says how much.
+namespace {
+
+constexpr std::uint64_t kHogUs = 10'000;
+
+struct Note {
+    bool (*applies)(const BootFacts& f);
+    std::string (*text)(const BootFacts& f);
+};
+
+constexpr Note kNotes[] = {
+    {[](const BootFacts& f) {
+         return f.pwlocks && !f.isolated.empty() && f.cmdline.find("pwlocks=") == std::string::npos;
+     },
+     [](const BootFacts& f) {
+         return fmt::format(
+             "this kernel has pwlocks= (CONFIG_PWLOCKS): another CPU can do the per-CPU work of the "
+             "isolated CPUs {}, which no scope and no mask moves",
+             f.isolated.list());
+     }},
+    {[](const BootFacts& f) { return f.power_efficient && !f.nohz_full.empty(); },
+     [](const BootFacts& f) {
+         return fmt::format(
+             "nohz_full={} turns workqueue.power_efficient on, whatever the command line says: "
+             "workqueues so marked are unbound here, and @default moves them",
+             f.nohz_full.list());
+     }},
+    {[](const BootFacts& f) { return f.hog_us == 0; },
+     [](const BootFacts&) {
+         return std::string(
+             "workqueue.cpu_intensive_thresh_us is 0: the kernel sees no work that holds a CPU, "
+             "and other work of that CPU waits for it");
+     }},
+    {[](const BootFacts& f) { return f.hog_us.value_or(0) > kHogUs; },
+     [](const BootFacts& f) {
+         return fmt::format(
+             "workqueue.cpu_intensive_thresh_us is {} ms ({}; 10 ms is usual): \"hogged CPU\" and the "
+             "count of hogs mean work that held a CPU for longer",
+             *f.hog_us / 1000,
+             f.cmdline.find("cpu_intensive_thresh_us=") == std::string::npos
+                 ? "the kernel took this CPU for slow, or somebody wrote it"
+                 : "by the command line");
+     }},
+};
+
+}  // namespace
+
+std::vector<std::string> notes_on(const BootFacts& facts) {
+    std::vector<std::string> out;
+    for (const Note& note : kNotes)
+        if (note.applies(facts)) out.push_back(note.text(facts));
+    return out;
+}
+
 //
 // nvme_tcp.wq_unbound (drivers/nvme/host/tcp.c): the module makes nvme_tcp_wq unbound when it is loaded.
 // Without it, the work of a connection is queued on one CPU, which the driver chose.

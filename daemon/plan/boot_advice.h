@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/cpu_set.h"
 #include "machine/kernel_info.h"
 #include "machine/topology.h"
 #include "machine/workqueue.h"
@@ -38,6 +40,19 @@ struct BootInput {
 
 // Returns the boot options for planned settings that cannot be set at run time. No side effects.
 BootAdvice advise_boot(const BootInput& input);
+
+// What the kernel's own options do to workqueues. 0 and empty: not known, or not given.
+struct BootFacts {
+    std::string cmdline;
+    CpuSet isolated;   // until the next boot, by isolcpus= or nohz_full=
+    CpuSet nohz_full;  // of these, by nohz_full=
+    bool pwlocks = false;
+    bool power_efficient = false;              // in force
+    std::optional<std::uint64_t> hog_us = {};  // workqueue.cpu_intensive_thresh_us
+};
+
+// Notes about options that matter here, whatever the plan is. No side effects.
+std::vector<std::string> notes_on(const BootFacts& facts);
 
 // A setting outside of this program that moves work off its workqueue, or to another kind of workqueue. Only
 // a comparison can tell which is better on this machine.

@@ -19,6 +19,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <map>
 #include <vector>
 
@@ -261,6 +263,10 @@ void Planner::settle(PlanLine& line, Scope wanted, const std::string& why, const
 
 void Planner::decide_by_wish(PlanLine& line, const ScopeWish& wish) {
     line.planned = effective_after_default(line.target);
+    const bool known = !in_.kernel.scopes.empty() && in_.pods_unknown.empty();
+    const Choice* choice = known ? &choice_for(line.target.effective) : nullptr;
+    const bool online = known && choice->candidates.front().pools > 0;
+    if (online) line.candidates = choice->candidates;  // also of what is left: people compare them
     if (wish.kind == ScopeWish::Kind::leave) return put(line, Finding::leave, "the rule says leave");
     if (std::string why = in_.named_only.why(in_.policy, line.target); !why.empty())
         return put(line, Finding::leave, std::move(why));
@@ -270,17 +276,14 @@ void Planner::decide_by_wish(PlanLine& line, const ScopeWish& wish) {
                    fmt::format("unsupported: this kernel has no {}", name_of(wish.scope)));
     if (!in_.pods_unknown.empty())
         return put(line, Finding::pods_unknown, "pods unknown: " + in_.pods_unknown);
-    const Choice& choice = choice_for(line.target.effective);
-    if (choice.candidates.front().pools == 0)
-        return put(line, Finding::pods_unknown, "pods unknown: none of its CPUs is online");
-    line.candidates = choice.candidates;
+    if (!online) return put(line, Finding::pods_unknown, "pods unknown: none of its CPUs is online");
     if (wish.kind == ScopeWish::Kind::fixed)
-        return settle(line, wish.scope, fmt::format("the rule names `{}`", name_of(wish.scope)), choice);
-    if (!choice.automatic) return put(line, Finding::leave, "no scope to choose from");
-    const auto is_planned = [&](Scope each) { return choice.same_pods(each, *choice.automatic); };
+        return settle(line, wish.scope, fmt::format("the rule names `{}`", name_of(wish.scope)), *choice);
+    if (!choice->automatic) return put(line, Finding::leave, "no scope to choose from");
+    const auto is_planned = [&](Scope each) { return choice->same_pods(each, *choice->automatic); };
     if (line.planned && !wish.candidates.empty() && std::ranges::none_of(wish.candidates, is_planned))
-        return settle(line, *line.planned, "the plan is not one of the rule's candidates", choice);
-    settle(line, *choice.automatic, choice.why, choice);
+        return settle(line, *line.planned, "the plan is not one of the rule's candidates", *choice);
+    settle(line, *choice->automatic, choice->why, *choice);
 }
 
 // Who sets @default himself moves all its followers.
@@ -334,17 +337,8 @@ PlanLine Planner::line(const Workqueue& target) {
 }  // namespace
 
 std::string_view name_of(Action action) {
-    switch (action) {
-        case Action::none:
-            return "none";
-        case Action::compare:
-            return "compare";
-        case Action::set:
-            return "set";
-        case Action::skip:
-            return "skip";
-    }
-    return "?";
+    static constexpr std::array<std::string_view, 4> kNames = {"none", "compare", "set", "skip"};
+    return kNames.at(static_cast<std::size_t>(action));
 }
 
 std::string followers_to_leave(const PlanInput& input) {

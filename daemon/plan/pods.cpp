@@ -33,15 +33,10 @@ std::vector<CpuSet> one_per_cpu(const CpuSet& online) {
     return pods;
 }
 
-std::vector<CpuSet> nodes_of(const Topology& topology) {
+// The CPUs of each of GROUPS: nodes, LLCs.
+std::vector<CpuSet> cpus_of(const auto& groups) {
     std::vector<CpuSet> pods;
-    for (const auto& node : topology.nodes) pods.push_back(node.cpus);
-    return pods;
-}
-
-std::vector<CpuSet> caches_of(const Topology& topology) {
-    std::vector<CpuSet> pods;
-    for (const auto& llc : topology.llcs) pods.push_back(llc.cpus);
+    for (const auto& group : groups) pods.push_back(group.cpus);
     return pods;
 }
 
@@ -129,9 +124,9 @@ std::vector<CpuSet> pods_of(Scope scope, const Topology& topology, unsigned shar
         case Scope::cache_shard:
             return with_rest(all_shards_of(topology.llcs, topology, shard_size), topology.online);
         case Scope::cache:
-            return with_rest(caches_of(topology), topology.online);
+            return with_rest(cpus_of(topology.llcs), topology.online);
         case Scope::numa:
-            return with_rest(nodes_of(topology), topology.online);
+            return with_rest(cpus_of(topology.nodes), topology.online);
         case Scope::system:
             break;
     }
@@ -144,9 +139,7 @@ std::vector<CpuSet> pods_in(const KernelInfo& kernel, Scope scope, const Topolog
         if (scope != Scope::cache_shard) return pods_of(scope, topology, shard_size);
         return with_rest(all_shards_of(llcs_in(kernel, topology), topology, shard_size), topology.online);
     }
-    std::vector<CpuSet> pods;
-    for (const KernelPod& pod : kernel.pods->at(scope)) pods.push_back(pod.cpus);
-    return restrict_to(pods, topology.online);
+    return restrict_to(cpus_of(kernel.pods->at(scope)), topology.online);
 }
 
 std::vector<Llc> llcs_in(const KernelInfo& kernel, const Topology& topology) {

@@ -227,7 +227,7 @@ void read_judged(const TomlTable& judge, Policy& policy) {
 }
 
 void read_guards(const TomlTable& judge, Policy& policy) {
-    const auto list = read_list(judge, "guards", 0, {"throughput", "cpu", kOthers}, "tolerance");
+    const auto list = read_list(judge, "guards", 0, {"throughput", "cpu", "workers", kOthers}, "tolerance");
     if (list) policy.judge.guards.clear();
     for (const auto& [counter, value, table] : list.value_or(std::vector<Listed>{})) {
         const auto tolerance = table ? table->get("tolerance", read_parsed(parse_percentage)) : std::nullopt;

@@ -95,24 +95,6 @@ class Agenda {
     unsigned retries_ = 0;  // in a row
 };
 
-// Detects when the daemon has finished its work for now. Pages that were read for the work can be dropped
-// then. Dropping them at every tick would only cause them to be read again.
-class Quiet {
-  public:
-    // Call it after work that is not part of a tick or of a look at the traffic. The start counts as work.
-    void worked() { busy_ = true; }
-    // Call it at each tick. Returns true if there was no work since the last tick, but there was in the
-    // interval before it.
-    bool fell() {
-        const bool quiet = !std::exchange(busy_, false);
-        return std::exchange(was_busy_, !quiet) && quiet;
-    }
-
-  private:
-    bool busy_ = true;      // since the last tick
-    bool was_busy_ = true;  // in the interval before it
-};
-
 // Polls for changes of CPUs that send no uevent. Each function compares with the last call, or with the time
 // when this object was made.
 class CpuWatch {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <ranges>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "base/version.h"
 #include "machine/bpf_errors.h"
 #include "machine/isolation.h"
+#include "service/worth.h"
 
 namespace wq {
 namespace {
@@ -141,17 +143,17 @@ void add_targets(Exposition& out, const Engine& engine) {
 }
 
 void add_writes(Exposition& out, const MetricsInput& in) {
-    const Reconciler& reconciler = in.engine.reconciler();
+    const Reconciler::Counts& counts = in.engine.reconciler().counts();
     out.metric("wq_tuned_writes_total", "Writes to the kernel's files, those of experiments included.",
                in.engine.writes());
     out.metric("wq_tuned_write_seconds_total",
                "Time that writes of scopes took, with the reads before and after each.",
-               static_cast<double>(reconciler.write_time()) / 1e6);
+               static_cast<double>(counts.time) / 1e6);
     out.metric("wq_tuned_write_errors_total", "Tries to set a target, or to put it back, that failed.",
-               reconciler.write_errors());
+               counts.errors);
     out.metric("wq_tuned_reverts_total", "Settings that were taken back, by the watch or by an order.");
     out.sample({{"by", "watch"}}, in.experiment.totals().taken_back);
-    out.sample({{"by", "order"}}, in.engine.orders().reverts());
+    out.sample({{"by", "order"}}, in.engine.reverts());
 }
 
 void add_experiments(Exposition& out, const ExperimentTotals& totals) {
@@ -170,14 +172,45 @@ void add_experiments(Exposition& out, const ExperimentTotals& totals) {
     out.sample({{"outcome", "undecided"}}, totals.undecided);
 }
 
+struct ArmRow {
+    Labels labels;
+    ArmWork work;
+};
+
+// What is not seen has no series.
+template <class T>
+void add_arms(Exposition& out, const std::vector<ArmRow>& arms, const char* name, const char* help,
+              std::optional<T> ArmWork::*value, double unit = 1) {
+    out.metric(name, help);
+    for (const auto& [labels, work] : arms)
+        if (work.*value) out.sample(labels, *(work.*value) * unit);
+}
+
+void add_contention(Exposition& out, const std::vector<ArmRow>& arms) {
+    add_arms(out, arms, "wq_tuned_lock_wait_seconds",
+             "Wait of an item for the lock of its pool, above the lowest that was seen on this host.",
+             &ArmWork::lock_ns, 1e-9);
+    add_arms(out, arms, "wq_tuned_contention_ratio", "That wait as a share of latency.",
+             &ArmWork::lock_percent, 0.01);
+    add_arms(out, arms, "wq_tuned_pools", "Worker pools of a target under an arm.", &ArmWork::pools);
+    add_arms(out, arms, "wq_tuned_workers", "kworkers of these pools.", &ArmWork::workers);
+}
+
 void add_running(Exposition& out, const MetricsInput& in) {
     std::map<Course, std::size_t> courses;
     std::size_t measured = 0;
+    std::vector<ArmRow> arms;
     for (const auto& [name, target] : in.engine.targets()) {
         const auto view = in.experiment.view_of(name);
         if (!view) continue;
         courses[view->course]++;
         measured += view->measuring ? 1 : 0;
+        if (!view->contention || arms.size() >= 2 * kMostTargetSeries) continue;
+        const auto& [reference, candidate] = *view->contention;
+        arms.push_back(
+            {{{"target", name}, {"arm", "reference"}, {"scope", view->arms.reference.name()}}, reference});
+        arms.push_back(
+            {{{"target", name}, {"arm", "candidate"}, {"scope", view->arms.candidate.name()}}, candidate});
     }
     out.metric("wq_tuned_comparisons", "Targets with a comparison, by its course.");
     for (const Course course : {Course::dense, Course::sparse, Course::resting, Course::watched})
@@ -185,6 +218,7 @@ void add_running(Exposition& out, const MetricsInput& in) {
     out.metric("wq_tuned_targets_measured", "Targets in the slot that runs.", measured);
     out.metric("wq_tuned_lost_seconds_today", "Time that all targets lost to experiments today (UTC).",
                in.experiment.totals().lost_today);
+    add_contention(out, arms);
 }
 
 // Writes only the workqueues with the most items.
@@ -198,6 +232,44 @@ void add_isolated(Exposition& out, const IsolatedItems& isolated) {
     out.metric("wq_tuned_isolated_items_total",
                "Items of per-CPU workqueues that started on isolated CPUs, no matter who queued them.");
     for (const auto& [name, count] : items) out.sample({{"workqueue", name}}, count);
+}
+
+struct HealthMetric {
+    const char* name;
+    const char* help;
+    Health::Count count;
+};
+constexpr HealthMetric kHealthMetrics[] = {
+    {"wq_tuned_workqueue_started_total", "Items of an unbound workqueue that started.", Health::started},
+    {"wq_tuned_workqueue_completed_total", "Items of an unbound workqueue that ended.", Health::completed},
+    {"wq_tuned_workqueue_repatriated_total", "Workers that were brought back into their scope.",
+     Health::repatriated},
+    {"wq_tuned_workqueue_maydays_total", "Calls for the rescuer, since no worker could be made in time.",
+     Health::maydays},
+    {"wq_tuned_workqueue_rescued_total", "Items that the rescuer ran.", Health::rescued},
+};
+
+void add_health(Exposition& out, const Health& health) {
+    if (!health.has_looked()) return;
+    std::vector<std::pair<Labels, const Health::Row&>> rows;
+    for (const auto& [name, row] : health.rows()) rows.push_back({{{"workqueue", name}}, row});
+    if (health.unnamed() > 0) rows.push_back({{{"workqueue", Health::kOthers}}, health.others()});
+    for (const HealthMetric& metric : kHealthMetrics) {
+        out.metric(metric.name, metric.help);
+        const bool of_rescuer = metric.count == Health::maydays || metric.count == Health::rescued;
+        for (const auto& [labels, row] : rows)
+            if (row.rescuer || !of_rescuer) out.sample(labels, row.counts[metric.count]);
+    }
+    out.metric("wq_tuned_workqueue_in_flight", "Items that were queued or running at the last look.");
+    for (const auto& [labels, row] : rows) out.sample(labels, row.in_flight);
+    out.metric("wq_tuned_workqueue_stalled_seconds",
+               "For how long at least there have been items in flight, none of which ended.");
+    for (const auto& [labels, row] : rows) out.sample(labels, static_cast<double>(row.stalled) / 1e6);
+    out.metric("wq_tuned_workqueues_unnamed", "Unbound workqueues that are not named, but added up.",
+               health.unnamed());
+    out.metric("wq_tuned_cpu_hogs_total",
+               "Items of a per-CPU workqueue that held a CPU beyond the kernel's threshold.");
+    for (const auto& [name, items] : health.hogs()) out.sample({{"workqueue", name}}, items);
 }
 
 // Returns the comparisons of this kernel and topology with the latest pairs, newest first.
@@ -311,6 +383,24 @@ void add_verdicts(Exposition& out, const MetricsInput& in) {
         if (const auto& interval = row.verdict.standing.effect.interval) ratio(row, interval->high);
 }
 
+void add_worth(Exposition& out, const MetricsInput& in) {
+    const Worth worth = worth_of(in.engine, in.experiment.ledger());
+    const auto parts = worth.parts | std::views::take(kMostVerdictSeries);
+    const auto labels = [](const Worth::Part& part) {
+        return Labels{{"class", part.kind}, {"scope", part.arm}, {"counter", part.counter}};
+    };
+    out.metric("wq_tuned_targets_moved", "Targets on another scope than the kernel's because of wq-tuned.",
+               worth.moved);
+    out.metric("wq_tuned_worth_pairs",
+               "Pairs that compared a scope in force with the kernel's, and did not bring it there.");
+    for (const Worth::Part& part : parts) out.sample(labels(part), part.after.pairs);
+    out.metric(
+        "wq_tuned_worth_ratio",
+        "Mean cost on a scope in force over that on the kernel's, from these pairs; above 1 is worse.");
+    for (const Worth::Part& part : parts)
+        if (part.is_measured()) out.sample(labels(part), 1 + mean_effect_of(part.after).percent / 100);
+}
+
 }  // namespace
 
 std::string metrics_text(const MetricsInput& in) {
@@ -322,8 +412,10 @@ std::string metrics_text(const MetricsInput& in) {
     add_experiments(out, in.experiment.totals());
     add_running(out, in);
     add_isolated(out, in.isolated);
+    add_health(out, in.health);
     add_evidence(out, in);
     add_verdicts(out, in);
+    add_worth(out, in);
     return std::move(out).text();
 }
 

@@ -14,6 +14,7 @@
 #include "experiment/experiment.h"
 #include "machine/host_facts.h"
 #include "machine/paths.h"
+#include "service/health.h"
 #include "targets/engine.h"
 
 namespace wq {
@@ -82,6 +83,7 @@ struct MetricsInput {
     FleetMachine machine;
     std::int64_t started = 0;  // s since 1970
     const IsolatedItems& isolated;
+    const Health& health;
 };
 
 // Limits for the series of single targets, of verdicts and of work on isolated CPUs, and for the comparisons

@@ -85,6 +85,11 @@ void Parts::look() {
     engine.reconcile();
 }
 
+void Parts::check() {
+    masks.reconcile(engine.policy(), engine.observing());
+    engine.check();
+}
+
 void Parts::leave(bool keep) {
     keep ? engine.keep_all() : engine.restore_all();
 }

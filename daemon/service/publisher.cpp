@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "policy/policy_text.h"
+#include "service/worth.h"
 
 namespace wq {
 namespace {
@@ -83,7 +84,13 @@ void Publisher::use(const Policy& policy, const std::vector<std::string>& files)
 }
 
 void Publisher::sample(WorkCounters& counters) {
-    if (metrics_.is_wanted()) isolated_.tick(counters);
+    if (!metrics_.is_wanted()) return;
+    isolated_.tick(counters);
+    health_.tick(counters);
+}
+
+void Publisher::before_writes(WorkCounters& counters) {
+    if (metrics_.is_wanted()) health_.before_writes(counters);
 }
 
 void Publisher::publish(const Told& now) {
@@ -103,9 +110,12 @@ void Publisher::publish_status(const Told& now) {
     }
     const Parts& parts = now.parts;
     nlohmann::json document = status_json(parts.engine, &parts.experiment, now.state, now.policy);
+    document["worth"] =
+        worth_json(parts.engine, parts.experiment.ledger(), parts.verdicts.records(), wall_clock());
+    document["worth"]["lost_today_s"] = parts.experiment.totals().lost_today;
     document["masks"] = masks_json(parts.masks);
     document["isolation"] = counted_json(parts.counters->watched());
-    document["daemon"]["names_cut_short"] = parts.engine.reconciler().names_cut_short();
+    document["daemon"]["names_cut_short"] = parts.engine.reconciler().counts().names_cut_short;
     const auto done = publish_file(paths_.status(), status_text(std::move(document)));
     const std::string error = done ? "" : done.error().text;
     if (error != error_ && !done) log_.write({LOG_WARNING, Event::none, error});
@@ -122,8 +132,9 @@ void Publisher::publish_metrics(const Told& now) {
     policy_.broken = !now.policy.error.empty();
     policy_.expired = engine.policy().expired_rules().size();
     if (!host_) host_ = read_host_facts(paths_, topology);
-    metrics_.show(metrics_text({engine, now.parts.experiment, now.parts.verdicts, now.state, policy_,
-                                fleet_machine(*host_, topology), started_, isolated_.items()}));
+    metrics_.show(
+        metrics_text({engine, now.parts.experiment, now.parts.verdicts, now.state, policy_,
+                      fleet_machine(*host_, topology), started_, isolated_.items(), health_.health()}));
 }
 
 void Publisher::notify(const std::string& text, const std::string& summary) {

@@ -10,6 +10,7 @@
 #include "machine/host_facts.h"
 #include "machine/paths.h"
 #include "policy/policy.h"
+#include "service/health.h"
 #include "service/metrics.h"
 #include "service/metrics_file.h"
 #include "service/parts.h"
@@ -31,7 +32,11 @@ struct Told {
 class Publisher {
   public:
     Publisher(const Paths& paths, Log& log, RecordWriter& record)
-        : paths_(paths), log_(log), metrics_(paths, log, record), isolated_(paths, log) {}
+        : paths_(paths),
+          log_(log),
+          metrics_(paths, log, record),
+          isolated_(paths, log),
+          health_(paths, log) {}
 
     // Takes over the metrics of an earlier daemon: they are still written if the policy is broken.
     void start();
@@ -39,6 +44,7 @@ class Publisher {
     void use(const Policy& policy, const std::vector<std::string>& files);
     // Call it at each tick, but not while windows are measured.
     void sample(WorkCounters& counters);
+    void before_writes(WorkCounters& counters);
     void publish(const Told& now);
     // Sends TEXT to systemd, unless this is a test's tree. SUMMARY, if any, becomes STATUS=.
     void notify(const std::string& text, const std::string& summary = "");
@@ -53,6 +59,7 @@ class Publisher {
     Log& log_;
     MetricsFile metrics_;
     IsolatedWatch isolated_;
+    HealthWatch health_;
     PolicyFacts policy_;
     std::optional<HostFacts> host_;  // for metrics; except for counts of CPUs, they do not change
     std::int64_t started_ = 0;       // s since 1970

@@ -82,6 +82,7 @@ Status Service::start() {
     parts_ = std::make_unique<Parts>(paths_, log_, writer_, [this](const std::string& name) {
         return udev_ ? udev_->opted_out(name) : false;
     });
+    parts_->files.about_to_write = [this] { publisher_.before_writes(*parts_->counters); };
     if (const std::string lacks = lacks_scopes(parts_->engine.kernel()); !lacks.empty())
         log_.write({LOG_NOTICE, Event::none, lacks + "; nothing to do"});
     pause_.load();
@@ -154,7 +155,7 @@ void Service::follow(Cause cause) {
         if (std::exchange(events_lost_, false))
             log_.write({LOG_NOTICE, Event::none,
                         "udev's queue overflowed: events were lost, and everything is looked at again"});
-        parts_->look();
+        cause == Cause::tick&& hears_events() ? parts_->check() : parts_->look();
         log_.write({LOG_DEBUG, Event::none, "looked: " + summary()});
         agenda_.looked(parts_->wants_retry(), monotonic_us());
     }
@@ -162,10 +163,8 @@ void Service::follow(Cause cause) {
     if (cause == Cause::tick) experiment.tick(bus_ ? bus_->system_state() : "");
     if (cause == Cause::slot) experiment.on_time();
     arm();
-    const bool slot_runs = is_measuring();
-    if (cause == Cause::slot ? measured || slot_runs : cause != Cause::tick) quiet_.worked();
     // Not between two windows of a slot, because writing would disturb them.
-    if (cause != Cause::slot || (measured && !slot_runs))
+    if (cause != Cause::slot || (measured && !is_measuring()))
         publisher_.publish({*parts_, policy_, state(), summary()});
 }
 
@@ -204,7 +203,7 @@ void Service::changed(Udev::Change change) {
 Result<std::string> Service::order(const std::string& method, const std::vector<std::string>& arguments) {
     const std::string target = arguments.empty() ? "" : arguments.front();
     const std::string scope = arguments.size() < 2 ? "" : arguments.back();
-    Orders& orders = parts_->engine.orders();
+    Engine& engine = parts_->engine;
     Status done;
     std::string note;
     if (method == "Reload") {
@@ -212,11 +211,9 @@ Result<std::string> Service::order(const std::string& method, const std::vector<
         return done ? Result<std::string>("") : tl::unexpected(done.error());
     }
     check_switches();  // a kill switch may have been set since the last check
-    if (method == "Pin") done = orders.pin(target, scope);
-    if (method == "Unpin") done = orders.unpin(target);
-    if (method == "Revert") {
-        done = orders.revert(target.empty() ? std::nullopt : std::optional(target));
-    }
+    if (method == "Pin") done = engine.pin(target, scope);
+    if (method == "Unpin") done = engine.unpin(target);
+    if (method == "Revert") done = engine.revert(target.empty() ? std::nullopt : std::optional(target));
     if (method == "Compare") done = parts_->experiment.order(target, scope);
     if (method == "Pause" || method == "Resume") {
         pause_.set(method == "Pause");
@@ -224,14 +221,11 @@ Result<std::string> Service::order(const std::string& method, const std::vector<
     }
     follow(Cause::order);  // an order may have ended or begun a comparison
     if (!done) return tl::unexpected(done.error());
-    return method == "Revert" ? orders.note() : "";
+    return method == "Revert" ? engine.note() : "";
 }
 
 void Service::tick() {
     publisher_.notify("WATCHDOG=1");
-    // Before the look, because the pages that it needs are read again and stay. Not while a slot is measured,
-    // because the page faults would add to the cost of one arm.
-    if (quiet_.fell() && !is_measuring()) give_back_pages();
     if (bus_) bus_->connect();
     if (cpu_watch_.was_suspended()) parts_->engine.changed(Udev::Change::cpu_online);
     if (cpu_watch_.changed()) parts_->engine.changed(Udev::Change::cpu);

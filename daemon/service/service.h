@@ -61,6 +61,7 @@ class Service {
     void leave();
     void remark(const Status& marked);
     [[nodiscard]] bool is_measuring() const { return parts_->experiment.is_measuring(); }
+    [[nodiscard]] bool hears_events() const { return udev_ || options_.events; }
     [[nodiscard]] std::string state() const;
     [[nodiscard]] std::string summary() const;
 
@@ -79,7 +80,6 @@ class Service {
     std::unique_ptr<Parts> parts_;
     std::unique_ptr<BusServer> bus_;  // none for a test's tree
     Agenda agenda_;
-    Quiet quiet_;
     PolicyState policy_;
     bool events_lost_ = false;             // since the last look
     bool switched_off_ = false;            // by a kill switch

@@ -97,7 +97,7 @@ json policy_state_json(const PolicyState& policy, const std::vector<Origin>& exp
 
 json target_json(const Engine& engine, const std::optional<ComparisonView>& view, const Target& target,
                  bool unplanned) {
-    const Owned* entry = engine.ownership().entry(target.now.name);
+    const Owned* entry = target.entry();
     const auto outcome = outcome_of(target, view);
     return {{"name", target.now.name},
             {"kind", name_of(target.now.kind)},
@@ -111,6 +111,7 @@ json target_json(const Engine& engine, const std::optional<ComparisonView>& view
             {"strict", value_or_null(target.now.strict)},
             {"outcome", outcome ? json(name_of(*outcome)) : json(nullptr)},
             {"comparison", comparison_json(view, engine.policy().judge)},
+            {"contention", to_json(view ? view->contention : std::nullopt)},
             {"verdict", target.step.verdict != nullptr ? to_json(*target.step.verdict) : json(nullptr)}};
 }
 
@@ -167,7 +168,7 @@ json status_json(const Engine& engine, const Experiment* experiment, const std::
 json masks_json(const MaskKeeper& masks) {
     json out = json::array();
     for (const auto& [name, mask] : masks.masks()) {
-        const Owned* entry = masks.entry(name);
+        const Owned* entry = mask.entry();
         const std::string& baseline = entry != nullptr ? entry->main.baseline : mask.now.text;
         const bool has_mask = !mask.now.text.empty();
         out.push_back({{"name", name},

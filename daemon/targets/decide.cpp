@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "machine/udev.h"
-#include "targets/ownership.h"
 
 namespace wq {
 
@@ -22,122 +21,80 @@ namespace {
 
 // The state of a target that is left at its baseline, from its plan alone.
 State state_of(Finding finding) {
-    switch (finding) {
-        case Finding::untouchable:
-        case Finding::unmanaged:
-            return State::unmanaged;
-        case Finding::leave:
-        case Finding::followers:
-        case Finding::pods_unknown:
-            return State::leave;
-        case Finding::unsupported:
-            return State::unsupported;
-        case Finding::in_place:
-            return State::as_planned;
-        case Finding::change:
-            return State::waiting;
-    }
-    return State::unmanaged;
+    using F = Finding;
+    const auto is = [&](auto... any) { return ((finding == any) || ...); };
+    return is(F::leave, F::followers, F::pods_unknown) ? State::leave
+           : is(F::unsupported)                        ? State::unsupported
+           : is(F::in_place)                           ? State::as_planned
+           : is(F::change)                             ? State::waiting
+                                                       : State::unmanaged;
 }
 
-struct Facts {
-    const Target& target;
-    const Owned* entry;
-    const Circumstances& all;
-};
-
-Wish refused(const Refusal& refusal) {
-    return baseline(refusal.as, refusal.reason);
-}
-
-// The strictness to put back; empty if none of ours may be in place.
-std::optional<bool> strict_before(const Owned* entry) {
-    return owns_strict(entry) ? std::optional(entry->strict->baseline == "1") : std::nullopt;
-}
-
-Wish for_arm(const Facts& f, State state, std::string reason, const Arm& arm) {
-    if (const Refusal* why = f.target.refusal_of(arm.word)) return refused(*why);
-    // If we wrote a strictness and no rule names one any more, its baseline is put back.
-    return {{state, std::move(reason)}, arm.word, arm.strict ? arm.strict : strict_before(f.entry)};
-}
-
-// A pin sets only the scope; a strictness that we wrote is put back. While the pods are unknown nothing new
-// is written, not even for an earlier order.
-Wish by_pin(const Facts& f) {
-    if (const Refusal* why = f.target.refusal_of(f.entry->note)) return refused(*why);
-    return {held_by_order(*f.entry), f.entry->note, strict_before(f.entry), !f.all.pods_unknown.empty()};
-}
-
-bool is_compared(const Facts& f) {
-    return f.target.step.course == Course::dense && f.all.waiting.compared.contains(f.target.now.name);
+// The wish for WORD; the baseline if the kernel refused it.
+Wish to_write(const Target& target, Shown shown, const std::string& word, std::optional<bool> strict) {
+    if (const Refusal* why = target.refusal_of(word)) return baseline(why->as, why->reason);
+    // If we wrote a strictness and nobody names one any more, its baseline is put back.
+    if (!strict && target.owns_strict()) strict = target.entry()->strict->baseline == "1";
+    return {std::move(shown), word, strict};
 }
 
 // The wish while the ledger has no decision.
-Wish by_waiting(const Facts& f) {
-    const Step& step = f.target.step;
-    const Planned& plan = f.target.plan;
-    const Arm planned = planned_arm(as_before_us(f.target, f.entry), plan);
-    const std::string& next = step.next ? step.next->candidate.word : planned.word;
-    if (const Refusal* why = f.target.refusal_of(next)) return refused(*why);
-    std::string reason = fmt::format("{}; plan: {}", f.all.waiting.why, plan.reason);
-    if (const Refusal* why = f.target.refusal_of(planned.word))
+Wish by_waiting(const Target& target, const Waiting& waiting, bool compared) {
+    const Arm planned = planned_arm(target.before_us(), target.plan);
+    const std::string& next = target.step.next ? target.step.next->candidate.word : planned.word;
+    if (const Refusal* why = target.refusal_of(next)) return baseline(why->as, why->reason);
+    std::string reason = fmt::format("{}; plan: {}", waiting.why, target.plan.reason);
+    if (const Refusal* why = target.refusal_of(planned.word))
         reason += fmt::format("; '{}' was refused: {}", planned.word, why->reason);
-    return baseline(is_compared(f) ? State::comparing : State::waiting, std::move(reason));
+    return baseline(compared ? State::comparing : State::waiting, std::move(reason));
 }
 
-Wish by_step(const Facts& f) {
-    const Step& step = f.target.step;
+Wish by_step(const Target& target, const Waiting& waiting) {
+    const Step& step = target.step;
+    const bool compared = step.course == Course::dense && waiting.compared.contains(target.now.name);
+    if (step.kind == Step::Kind::waiting) return by_waiting(target, waiting, compared);
     const bool goes_on = step.course == Course::dense || step.course == Course::sparse;
-    const std::string& unjudged = f.all.waiting.unjudged;
-    const std::string said = step.said + (!goes_on           ? ""
-                                          : unjudged.empty() ? "; " + f.all.waiting.why
-                                                             : "; not watched: " + unjudged);
-    switch (step.kind) {
-        case Step::Kind::set:
-            return for_arm(f, is_compared(f) ? State::comparing : State::set, said, *step.hold);
-        case Step::Kind::kept:
-            return for_arm(f, is_compared(f) ? State::comparing : State::kept, said, *step.hold);
-        case Step::Kind::reverted: {
-            const State state = is_compared(f) ? State::comparing
-                                : goes_on      ? State::waiting
-                                               : State::reverted;
-            return step.hold ? for_arm(f, state, said, *step.hold) : baseline(state, said);
-        }
-        case Step::Kind::waiting:
-            break;
-    }
-    return by_waiting(f);
+    std::string said = step.said;
+    if (goes_on) said += waiting.unjudged.empty() ? "; " + waiting.why : "; not watched: " + waiting.unjudged;
+    const State state = compared                        ? State::comparing
+                        : step.kind == Step::Kind::set  ? State::set
+                        : step.kind == Step::Kind::kept ? State::kept
+                        : goes_on                       ? State::waiting
+                                                        : State::reverted;
+    if (!step.hold) return baseline(state, std::move(said));
+    return to_write(target, {state, std::move(said)}, step.hold->word, step.hold->strict);
 }
 
-Wish by_plan(const Facts& f) {
-    const Planned& plan = f.target.plan;
-    const Step& step = f.target.step;
+// Nothing new is written, and nothing is taken back. But an arm of a slot is not a decision: what was in
+// force before the slot comes back, a kept arm or the baseline.
+Wish by_unknown_pods(const Target& target) {
+    const Owned* entry = target.entry();
+    Wish out = baseline(State::leave, target.plan.reason);
+    out.hands_off = entry == nullptr || entry->holder != Holder::slot;
+    if (out.hands_off) {
+        if (target.holds_ours()) out.state = State::set;
+    } else if (!target.held.empty() && target.held != entry->main.baseline) {
+        out.state = State::set;
+        out.word = target.held;
+    }
+    return out;
+}
+
+Wish by_plan(const Target& target, const Waiting& waiting) {
+    const Planned& plan = target.plan;
+    if (plan.finding == Finding::pods_unknown) return by_unknown_pods(target);
+    const bool decided = target.step.kind != Step::Kind::waiting || target.step.next;
+    if (plan.finding == Finding::change || decided) return by_step(target, waiting);
     Wish out = baseline(state_of(plan.finding), plan.reason);
     out.lacks_scope = plan.finding == Finding::unsupported;
-    if (plan.finding == Finding::pods_unknown) {
-        // An arm of a slot is not a decision: what was in force before the slot comes back, a kept arm or the
-        // baseline.
-        if (f.entry != nullptr && f.entry->holder == Holder::slot) {
-            const std::string& held = f.target.held;
-            if (held.empty() || held == f.entry->main.baseline) return out;
-            out.state = State::set;
-            out.word = held;
-            return out;
-        }
-        if (holds_ours(f.target, f.entry)) out.state = State::set;
-        out.hands_off = true;
-        return out;
-    }
-    const bool decided = step.kind != Step::Kind::waiting || step.next;
-    return plan.finding == Finding::change || decided ? by_step(f) : out;
+    return out;
 }
 
 }  // namespace
 
-Wish decide(const Target& target, const Owned* entry, const Circumstances& all) {
-    const Facts f{target, entry, all};
+Wish decide(const Target& target, const Circumstances& all) {
     const Planned& plan = target.plan;
-    const Holder holder = holder_of(target, entry);
+    const Holder holder = target.holder();
     if (holder == Holder::external) return hands_off(left_to_writer(target));
     if (!all.observing.empty())
         return baseline(state_of(plan.finding), plan.finding == Finding::change
@@ -148,14 +105,17 @@ Wish decide(const Target& target, const Owned* entry, const Circumstances& all) 
             return hands_off({State::waiting, kNotProcessedByUdev});
         case Holder::slot:
             return hands_off({State::comparing, plan.reason});
-        case Holder::pin:
-            return by_pin(f);
+        case Holder::pin: {  // while the pods are unknown nothing new is written, not even for an order
+            const Owned& entry = *target.entry();
+            Wish out = to_write(target, held_by_order(entry), entry.note, {});
+            out.hands_off = out.word && !all.pods_unknown.empty();
+            return out;
+        }
         case Holder::revert:
-            return {held_by_order(*entry)};
+            return {held_by_order(*target.entry())};
         default:
-            break;
+            return by_plan(target, all.waiting);
     }
-    return by_plan(f);
 }
 
 bool Wish::sets(const Managed& item) const {
@@ -174,14 +134,14 @@ Shown left_to_writer(const Managed& item) {
     return {State::external, "an external writer wrote " + what};
 }
 
-Shown as_found(const Managed& item, const Owned* entry, const Wish& wish, const std::string& unsaved) {
+Shown as_found(const Managed& item, const Wish& wish, const std::string& unsaved) {
     if (wish.hands_off) return wish.shown();
     if (item.is_stuck()) return {State::quarantined, item.stuck_why};
     if (wish.sets(item)) {
         const char* next = item.failures > 0 ? "about to be tried again: " : "about to be applied: ";
         return {State::waiting, unsaved.empty() ? next + wish.reason : unsaved};
     }
-    if (!wish.word && holds_ours(item, entry)) return {State::set, "left in force"};
+    if (!wish.word && item.holds_ours()) return {State::set, "left in force"};
     return wish.shown();
 }
 

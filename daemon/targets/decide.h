@@ -20,7 +20,6 @@ struct Waiting {
 
 // What all targets of one pass have in common.
 struct Circumstances {
-    const Policy& policy;
     std::string observing = {};     // why nothing is written; "" if the policy is followed
     std::string pods_unknown = {};  // why nothing new is set; "" if the pods are known
     Waiting waiting = {};
@@ -40,9 +39,8 @@ struct Wish : Shown {
     [[nodiscard]] bool wants() const { return word && !hands_off; }
 };
 
-// Decides what TARGET should hold, and which state and reason are shown. ENTRY: its baseline entry, or
-// nullptr. Pure.
-Wish decide(const Target& target, const Owned* entry, const Circumstances& all);
+// Decides what TARGET should hold, and which state and reason are shown. Pure.
+Wish decide(const Target& target, const Circumstances& all);
 
 // State and reason of a target that an order holds, whose entry is ENTRY.
 Shown held_by_order(const Owned& entry);
@@ -54,6 +52,6 @@ Wish baseline(State state, std::string reason);
 Wish hands_off(Shown shown);
 
 // State and reason of ITEM as it was found, before WISH is carried out. UNSAVED: as in Circumstances. Pure.
-Shown as_found(const Managed& item, const Owned* entry, const Wish& wish, const std::string& unsaved);
+Shown as_found(const Managed& item, const Wish& wish, const std::string& unsaved);
 
 }  // namespace wq

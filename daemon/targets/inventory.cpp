@@ -1,16 +1,44 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "targets/inventory.h"
 
+#include <fmt/format.h>
 #include <syslog.h>
 
 #include <utility>
 
+#include "base/hash.h"
+#include "counters/counter_table.h"
+#include "plan/plan.h"
 #include "plan/pods.h"
 
 namespace wq {
 namespace {
 
 constexpr unsigned kMostDoubts = 3;
+constexpr std::size_t kLongest = 100;  // bytes of a list in a key; a longer one is replaced by its hash
+
+// Counters and guards with their tolerances, and what could not be counted.
+std::string text_of(const Measures& measures) {
+    std::string out;
+    for (const ComparedCounter& c : measures.counters)
+        out += fmt::format("{}{}{}{} {}", out.empty() ? "" : ", ", c.guard ? "guard " : "", c.name,
+                           c.higher_is_better ? "+" : "", c.tolerance);
+    return measures.lacks.empty() ? out : out + "; " + measures.lacks;
+}
+
+// CPUs of a key: the list, or its hash if the list is longer than kLongest.
+std::string text_of(const CpuSet& cpus) {
+    std::string list = cpus.list();
+    if (list.size() <= kLongest) return list;
+    return fmt::format("{} CPUs {:016x}", cpus.count(), hash_of(list));
+}
+
+std::string text_of(const std::vector<CpuSet>& pods) {
+    std::string list;
+    for (const CpuSet& pod : pods) list += (list.empty() ? "" : "|") + pod.list();
+    if (list.size() <= kLongest) return list;
+    return fmt::format("{} pods {:016x}", pods.size(), hash_of(list));
+}
 
 }  // namespace
 
@@ -30,7 +58,7 @@ bool Inventory::look_at_topology() {
     if (!stale_) return false;
     stale_ = false;
     topology_reads_++;
-    const auto now = edges_.read_topology();
+    const auto now = read_topology_();
     std::string why;
     if (now) {
         strict_in_doubt_ = strict_in_doubt_ || !last_online_.contains(now->online);
@@ -49,24 +77,68 @@ bool Inventory::look_at_topology() {
         why = "no topology: " + now.error().text;
     }
     if (why != pods_unknown_ && !why.empty())
-        edges_.log.write({LOG_NOTICE, Event::pods_unknown,
-                          "pods unknown: " + why + "; nothing new is written until they are known"});
+        log_.write({LOG_NOTICE, Event::pods_unknown,
+                    "pods unknown: " + why + "; nothing new is written until they are known"});
     pods_unknown_ = std::move(why);
     return true;
 }
 
-// An answer of udev is valid until udev gives another one.
-void Inventory::fill(Listed& item, Workqueue now) const {
-    item.now = std::move(now);
-    item.unread = false;
-    if (item.ask_udev) {
-        std::optional<bool> answer = false;
-        if (item.now.kind != Kind::default_scope) answer = edges_.opted_out(item.now.name);
-        if (answer) item.opted_out = answer;
-        item.ask_udev = !answer;
+std::string kernel_key(const KernelInfo& kernel) {
+    const auto dot = kernel.release.find('.');
+    const auto end = kernel.release.find_first_not_of("0123456789", dot + 1);
+    std::string out = dot == std::string::npos ? kernel.release : kernel.release.substr(0, end);
+    for (const Scope scope : kernel.scopes) out += " " + std::string(name_of(scope));
+    return out;
+}
+
+void Keys::measure_by(Measures measures) {
+    measures_ = std::move(measures);
+    counters_ = text_of(measures_);
+}
+
+// Pods divide the CPUs that are in the target's mask and in the mask of all unbound workqueues. The
+// fingerprint identifies how.
+std::string Keys::cpus_of(const Workqueue& target) const {
+    return text_of(target.effective & inventory_.topology().online);
+}
+
+// Returns text, and caches it: many targets have the same CPUs, and keys are made at every look.
+const std::string& Keys::partition_of(const CpuSet& effective, Scope scope) const {
+    std::string& out = partitions_[{scope, effective.list()}];
+    if (out.empty()) {
+        const KernelInfo& kernel = inventory_.kernel();
+        const unsigned size = effective_shard_size(kernel, policy_);
+        out = text_of(restrict_to(pods_in(kernel, scope, inventory_.topology(), size), effective));
     }
-    if (item.opted_out.value_or(item.now.untouchable.empty()))
-        item.now.untouchable = item.opted_out ? kOptedOutByUdev : kNotProcessedByUdev;
+    return out;
+}
+
+LedgerKey Keys::ledger_key(const Workqueue& target, const Arms& arms, bool from_policy) const {
+    const CpuSet effective = target.effective & inventory_.topology().online;
+    return {kernel_key(inventory_.kernel()),
+            inventory_.fingerprint(),
+            measures_.scheduler,
+            class_of(target.name),
+            arms.reference.name(),
+            arms.candidate.name(),
+            from_policy ? "policy" : "kernel",
+            {partition_of(effective, arms.reference.scope), partition_of(effective, arms.candidate.scope)},
+            counters_,
+            fmt::format("{}ms {}ms", policy_.judge.window.count(), policy_.judge.washout.count())};
+}
+
+Measures measures_of(const Judging& judging, bool work_counted, const std::string& lacks,
+                     const std::string& scheduler) {
+    Measures out;
+    for (const JudgedCounter& c : judging.counters)
+        if (work_counted || !is_work_counter(c.name))
+            out.counters.push_back({c.name, c.higher_is_better, judging.settings.tolerance, false});
+    for (const Guard& g : judging.guards)
+        if (work_counted || !is_work_counter(g.counter))
+            out.counters.push_back({g.counter, counter_higher_is_better(g.counter), g.tolerance, true});
+    out.lacks = lacks;
+    out.scheduler = scheduler;
+    return out;
 }
 
 }  // namespace wq

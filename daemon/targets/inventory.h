@@ -2,39 +2,36 @@
 #pragma once
 
 #include <functional>
-#include <optional>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/journal.h"
+#include "evidence/comparison.h"
+#include "evidence/ledger.h"
 #include "machine/kernel_info.h"
 #include "machine/topology.h"
 #include "machine/udev.h"
-#include "targets/target.h"
+#include "policy/policy.h"
+#include "targets/step.h"
 
 namespace wq {
 
-// The topology, and what udev says about workqueues. Reads only.
+// The topology, and what follows from it for all targets. Reads only.
 class Inventory {
   public:
-    struct Edges {
-        Log& log;
-        std::function<Result<Topology>()> read_topology;
-        // Whether a udev rule opts the workqueue out (WQ_TUNED_IGNORE). Empty: not known yet, ask again
-        // later.
-        std::function<std::optional<bool>(const std::string& name)> opted_out;
-    };
-    // KERNEL must outlive the Inventory.
-    Inventory(Edges edges, const KernelInfo& kernel) : edges_(std::move(edges)), kernel_(kernel) {}
+    // LOG and KERNEL must outlive the Inventory.
+    Inventory(Log& log, std::function<Result<Topology>()> read_topology, const KernelInfo& kernel)
+        : log_(log), read_topology_(std::move(read_topology)), kernel_(kernel) {}
 
     // The next look reads the topology again, unless CHANGE is only about a workqueue.
     void changed(Udev::Change change);
     // Call after a reload: the topology is read again and trusted again.
     void start_over();
+    [[nodiscard]] bool is_stale() const { return stale_; }
     // Reads the topology if it may have changed. Returns whether it was read.
     bool look_at_topology();
-
-    // Sets ITEM to what was read NOW. Asks udev if its answer may have changed.
-    void fill(Listed& item, Workqueue now) const;
 
     [[nodiscard]] const KernelInfo& kernel() const { return kernel_; }
     // All known CPUs and those online, and those online at the last look.
@@ -50,7 +47,8 @@ class Inventory {
     [[nodiscard]] unsigned topology_reads() const { return topology_reads_; }  // since the start
 
   private:
-    Edges edges_;
+    Log& log_;
+    std::function<Result<Topology>()> read_topology_;
     const KernelInfo& kernel_;
     KnownCpus known_;
     CpuSet last_online_;
@@ -60,6 +58,48 @@ class Inventory {
     bool stale_ = true;
     unsigned doubts_ = 0;  // consecutive topologies that had warnings
     unsigned topology_reads_ = 0;
+};
+
+// What comparisons measure on this host. It is part of their keys.
+struct Measures {
+    std::vector<ComparedCounter> counters;
+    std::string lacks;      // what cannot be counted
+    std::string scheduler;  // sched_ext ops in force, cache-aware scheduling
+};
+
+// What comparisons measure under JUDGING. WORK_COUNTED: the work of workqueues can be counted here; if not,
+// only the counters of the machine are left. LACKS and SCHEDULER: as in Measures.
+Measures measures_of(const Judging& judging, bool work_counted, const std::string& lacks,
+                     const std::string& scheduler);
+
+// "6.12 cpu smt cache" for "6.12.107-generic": the kernel's scopes are in it, because a distribution may have
+// backported one.
+std::string kernel_key(const KernelInfo& kernel);
+
+// Makes the keys of a target's comparisons.
+class Keys {
+  public:
+    // All arguments must outlive the Keys.
+    Keys(const Inventory& inventory, const Policy& policy) : inventory_(inventory), policy_(policy) {}
+
+    void measure_by(Measures measures);
+    [[nodiscard]] const Measures& measures() const { return measures_; }
+    // Call when the topology changed: drops the pods that were computed from it.
+    void forget_pods() { partitions_.clear(); }
+
+    // FROM_POLICY: the reference is an arm that we kept, not the kernel's.
+    [[nodiscard]] LedgerKey ledger_key(const Workqueue& target, const Arms& arms, bool from_policy) const;
+    // The CPUs of TARGET, within the mask of all unbound workqueues, as a list.
+    [[nodiscard]] std::string cpus_of(const Workqueue& target) const;
+
+  private:
+    [[nodiscard]] const std::string& partition_of(const CpuSet& effective, Scope scope) const;
+
+    const Inventory& inventory_;
+    const Policy& policy_;
+    Measures measures_;
+    std::string counters_;                                                     // of measures_, as text
+    mutable std::map<std::pair<Scope, std::string>, std::string> partitions_;  // by scope and CPUs, as text
 };
 
 }  // namespace wq

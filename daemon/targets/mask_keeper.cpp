@@ -19,18 +19,12 @@ bool is_wished(const MaskWish& wish) {
     return wish.kind != MaskWish::Kind::leave;
 }
 
-bool is_workqueue(const std::string& name) {
-    return name != kDefaultTarget && name != kDefaultMask;
-}
-
-bool names_one(const WorkqueueRule& rule, const std::string& name) {
-    return std::ranges::find(rule.match, name) != rule.match.end();
-}
-
-// There is nothing to write if the planned mask is the effective one (the kernel itself removes isolated CPUs
-// from the mask of all unbound workqueues) or the requested one.
-bool is_in_place(const Mask& mask) {
-    return mask.now.effective == mask.planned || mask.now.cpus == mask.planned;
+// If the possible CPUs are not known, the isolated ones may not be known either: the result is empty.
+CpuSet planned(const std::string& name, const MaskWish& wish, const HostCpus& cpus) {
+    if (!is_wished(wish)) return {};
+    if (wish.kind == MaskWish::Kind::housekeeping) return cpus.possible - cpus.isolated;
+    const CpuSet out = wish.cpus & cpus.possible;
+    return name == kDefaultMask ? out - cpus.isolated : out;
 }
 
 // Why the planned mask is empty.
@@ -50,16 +44,13 @@ void Mask::see(const Look& look) {
 }
 
 MaskKeeper::MaskKeeper(Edges edges)
-    : edges_(std::move(edges)),
-      ownership_(edges_.store),
-      log_(edges_.log),
-      reconciler_(edges_.files, edges_.store, ownership_, log_) {}
+    : edges_(std::move(edges)), log_(edges_.log), reconciler_(edges_.files, edges_.store, log_) {}
 
 void MaskKeeper::start_over() {
     if (masks_.empty()) return;  // at the start, not at a reload
     masks_.clear();
     log_.start_over();
-    ownership_.start_over(Knob::mask);
+    edges_.store.start_over(Knob::mask);
 }
 
 void MaskKeeper::changed() {
@@ -78,29 +69,32 @@ std::map<std::string, MaskWish> MaskKeeper::wishes(const Policy& policy) {
     std::map<std::string, MaskWish> out;
     for (const auto& [name, entry] : edges_.store.entries(Knob::mask)) out[name];
     if (!policy.wants_masks()) return out;
-    const auto names = edges_.files.names();
-    if (!names) log_.write_once(LOG_ERR, Event::none, names.error().text);
     std::set<std::string> seen;
-    if (names) seen.insert(names->begin(), names->end());
-    if (!names)
-        for (const auto& [name, mask] : masks_) seen.insert(name);
     for (const auto& [name, wish] : out) seen.insert(name);
+    if (const auto names = edges_.files.names()) {
+        seen.insert(names->begin(), names->end());
+    } else {
+        log_.write_once(LOG_ERR, Event::none, names.error().text);
+        for (const auto& [name, mask] : masks_) seen.insert(name);
+    }
+    // A pattern applies to workqueues that have a mask to set. If it cannot be read now, there may be one.
+    const auto has_mask = [&](const std::string& name) {
+        const auto now = edges_.files.read_mask(name);
+        return !now || now->untouchable.empty();
+    };
     for (const std::string& name : seen) {
-        const WorkqueueRule* rule = is_workqueue(name) ? policy.rule_for(name) : nullptr;
+        if (name == kDefaultTarget || name == kDefaultMask) continue;
+        const WorkqueueRule* rule = policy.rule_for(name);
         if (rule == nullptr || !is_wished(rule->mask)) continue;
-        if (names_one(*rule, name) || masks_.contains(name) || has_mask(name)) out[name] = rule->mask;
+        const bool named = std::ranges::find(rule->match, name) != rule->match.end();
+        if (named || masks_.contains(name) || has_mask(name)) out[name] = rule->mask;
     }
     if (is_wished(policy.default_mask)) out[kDefaultMask] = policy.default_mask;
     return out;
 }
 
-// A pattern applies to workqueues that have a mask to set. If the mask cannot be read now, there may be one.
-bool MaskKeeper::has_mask(const std::string& name) const {
-    const auto now = edges_.files.read_mask(name);
-    return !now || now->untouchable.empty();
-}
-
-void MaskKeeper::look_at_masks(const Policy& policy) {
+void MaskKeeper::look_at_masks(const Policy& policy, const std::string& observing) {
+    observing_ = observing;
     const auto asked = wishes(policy);
     std::erase_if(masks_, [&](const auto& item) { return !asked.contains(item.first); });
     if (asked.empty()) return;
@@ -112,23 +106,28 @@ void MaskKeeper::look_at(const std::string& name, const MaskWish& wish) {
     const auto now = edges_.files.read_mask(name);
     if (!now && kind_of_error(now.error().code) == Outcome::Kind::gone) return forget(name);
     if (now) {
-        if (const Owned* known = entry(name); known != nullptr && known->inode != now->inode) forget(name);
+        const Owned* entry = edges_.store.find(name, Knob::mask);
+        if (entry != nullptr && entry->inode != now->inode) {
+            forget(name);
+            entry = nullptr;
+        }
+        if (entry == nullptr && !is_wished(wish)) return forget(name);
         if (const auto known = masks_.find(name);
             known != masks_.end() && known->second.now.inode != now->inode)
             masks_.erase(known);
-        if (entry(name) == nullptr && !is_wished(wish)) return forget(name);
     }
     Mask& mask = masks_[name];
+    mask.store = &edges_.store;
     mask.target = name;
     mask.wish = wish;
     mask.unread = now ? "" : now.error().text;
     if (!now) return log_.write_once(LOG_WARNING, Event::none, mask.unread);
     mask.now = *now;
-    mask.planned = planned(name, wish);
+    mask.planned = planned(name, wish, cpus_);
     mask.observed = !observing_.empty();
     // udev has no device for the mask of all unbound workqueues.
     if (!mask.opted_out) mask.opted_out = name == kDefaultMask ? false : edges_.opted_out(name);
-    const auto news = ownership_.notice(mask, {});
+    const auto news = mask.notice({});
     if (!news) return;
     // If no rule asks for a mask any more, an external writer's mask needs no entry.
     is_wished(wish) ? reconciler_.leave_to_writer(mask, *news) : forget(name);
@@ -140,20 +139,6 @@ void MaskKeeper::forget(const std::string& name) {
 }
 
 // ---- deciding
-
-// If the possible CPUs are not known, the isolated ones may not be known either: the result is empty.
-CpuSet MaskKeeper::planned(const std::string& name, const MaskWish& wish) const {
-    switch (wish.kind) {
-        case MaskWish::Kind::leave:
-            return {};
-        case MaskWish::Kind::housekeeping:
-            return cpus_.possible - cpus_.isolated;
-        case MaskWish::Kind::fixed:
-            break;
-    }
-    const CpuSet out = wish.cpus & cpus_.possible;
-    return name == kDefaultMask ? out - cpus_.isolated : out;
-}
 
 // Also if the mask must not be set, what is ours is put back: while observing, or if no rule asks for it.
 Wish MaskKeeper::decide(const Mask& mask) const {
@@ -172,10 +157,12 @@ Wish MaskKeeper::decide(const Mask& mask) const {
     const std::string text = mask.planned.mask();
     // A refused mask was put back at once; another one may have been written since.
     if (const Refusal* why = mask.refusal_of(text)) return baseline(why->as, why->reason);
-    const Owned* known = entry(mask.target);
-    const bool in_place = is_in_place(mask);
-    const bool ours = in_place ? known != nullptr && known->has_claim()
-                               : known == nullptr || !known->main.same(text, known->main.baseline);
+    // There is nothing to write if the planned mask is the effective one (the kernel itself removes isolated
+    // CPUs from the mask of all unbound workqueues) or the requested one.
+    const bool in_place = mask.now.effective == mask.planned || mask.now.cpus == mask.planned;
+    const Owned* entry = mask.entry();
+    const bool ours = in_place ? entry != nullptr && entry->has_claim()
+                               : entry == nullptr || !entry->main.same(text, entry->main.baseline);
     Wish out{{ours ? State::set : State::as_planned, fmt::format("cpumask = \"{}\"", mask.wish.text())}};
     out.word = in_place ? mask.now.text : text;
     return out;
@@ -184,20 +171,17 @@ Wish MaskKeeper::decide(const Mask& mask) const {
 // ---- writing
 
 void MaskKeeper::look(const Policy& policy, const std::string& observing) {
-    observing_ = observing;
-    look_at_masks(policy);
-    for (auto& [name, mask] : masks_)
-        mask.show(as_found(mask, entry(name), decide(mask), reconciler_.unsaved()));
+    look_at_masks(policy, observing);
+    for (auto& [name, mask] : masks_) mask.show(as_found(mask, decide(mask), reconciler_.unsaved()));
 }
 
 void MaskKeeper::reconcile(const Policy& policy, const std::string& observing) {
-    observing_ = observing;
-    look_at_masks(policy);
+    look_at_masks(policy, observing);
     std::vector<Job> jobs;
     for (auto& [name, mask] : masks_) jobs.push_back({&mask, decide(mask)});
     reconciler_.run(jobs, observing);
-    std::erase_if(masks_, [&](const auto& item) {
-        return item.second.gone || (!is_wished(item.second.wish) && entry(item.first) == nullptr);
+    std::erase_if(masks_, [](const auto& item) {
+        return item.second.gone || (!is_wished(item.second.wish) && item.second.entry() == nullptr);
     });
 }
 

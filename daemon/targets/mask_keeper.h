@@ -11,7 +11,6 @@
 #include "machine/workqueue_fs.h"
 #include "owned/owned.h"
 #include "policy/policy.h"
-#include "targets/ownership.h"
 #include "targets/reconciler.h"
 #include "targets/target.h"
 
@@ -57,7 +56,6 @@ class MaskKeeper {
     // nothing will be written.
     explicit MaskKeeper(Edges edges);
     MaskKeeper(const MaskKeeper&) = delete;  // the parts have references to each other
-    MaskKeeper& operator=(const MaskKeeper&) = delete;
 
     // Call after a reload: forgets refusals and external writers.
     void start_over();
@@ -70,23 +68,17 @@ class MaskKeeper {
     void look(const Policy& policy, const std::string& observing);
 
     [[nodiscard]] const std::map<std::string, Mask>& masks() const { return masks_; }
-    [[nodiscard]] const Owned* entry(const std::string& name) const {
-        return edges_.store.find(name, Knob::mask);
-    }
     // Whether a transient failure waits for another try.
     [[nodiscard]] bool wants_retry() const;
 
   private:
     [[nodiscard]] std::map<std::string, MaskWish> wishes(const Policy& policy);
-    [[nodiscard]] bool has_mask(const std::string& name) const;
-    void look_at_masks(const Policy& policy);
+    void look_at_masks(const Policy& policy, const std::string& observing);
     void look_at(const std::string& name, const MaskWish& wish);
     void forget(const std::string& name);
-    [[nodiscard]] CpuSet planned(const std::string& name, const MaskWish& wish) const;
     [[nodiscard]] Wish decide(const Mask& mask) const;
 
     Edges edges_;
-    Ownership ownership_;
     TargetLog log_;
     Reconciler reconciler_;
     std::map<std::string, Mask> masks_;

@@ -8,12 +8,27 @@
 
 namespace wq {
 
+namespace {
+
+// Whether what is ours is about to be put back.
+bool goes_back(const Managed& item, const Wish& wish, const std::string& observing) {
+    if (item.external) return !observing.empty() && item.holds_ours();
+    return !wish.hands_off && !wish.word && !item.is_stuck();
+}
+
+void drop_if_settled(const Managed& item) {
+    if (const Owned* entry = item.entry(); entry != nullptr && entry->is_settled())
+        item.store->remove(item.name(), item.file());
+}
+
+}  // namespace
+
 void Reconciler::run(std::vector<Job>& jobs, const std::string& observing) {
     for (const auto& [item, wish] : jobs) {
         item->show(wish.shown());
         announce(*item, wish, goes_back(*item, wish, observing));
     }
-    const auto saved = ownership_.save();
+    const auto saved = store_.save();
     unsaved_ = saved ? "" : saved.error().in("its baseline cannot be saved").text;
     if (!saved) log_.write_once(LOG_ERR, Event::baseline_broken, saved.error().in("no new settings").text);
     for (auto& [item, wish] : jobs) {
@@ -28,14 +43,7 @@ void Reconciler::run(std::vector<Job>& jobs, const std::string& observing) {
         else if (wish.sets(*item))
             item->show({State::waiting, unsaved_});
     }
-    if (const auto again = ownership_.save(); !again)
-        log_.write_once(LOG_ERR, Event::none, again.error().text);
-}
-
-// Whether what is ours is about to be put back.
-bool Reconciler::goes_back(const Managed& item, const Wish& wish, const std::string& observing) const {
-    if (item.external) return !observing.empty() && ownership_.holds_ours(item);
-    return !wish.hands_off && !wish.word && !item.is_stuck();
+    if (const auto again = store_.save(); !again) log_.write_once(LOG_ERR, Event::none, again.error().text);
 }
 
 // Adds what is going to be written to the claim, but not a strictness that is in place already: an external
@@ -44,32 +52,32 @@ void Reconciler::announce(Managed& item, const Wish& wish, bool goes_back) {
     if (wish.wants()) item.stuck = 0;  // the baseline is not to be put back any more
     if (wish.sets(item)) {
         const bool strict_changes = wish.strict != item.values().strict;
-        ownership_.entry_for(item).announce({*wish.word, strict_changes ? wish.strict : std::nullopt});
+        item.make_entry().announce({*wish.word, strict_changes ? wish.strict : std::nullopt});
         return;
     }
     item.failures = 0;  // nothing is left to retry
-    if (Owned* entry = ownership_.entry(item); entry != nullptr && goes_back) entry->announce_baseline();
+    if (Owned* entry = item.entry(); entry != nullptr && goes_back) entry->announce_baseline();
 }
 
 void Reconciler::carry_out(Managed& item, const Wish& wish) {
-    Owned* entry = ownership_.entry(item);
     if (!wish.sets(item)) {
-        if (entry != nullptr) entry->end_slot();
-        return drop_settled(item);
+        if (Owned* entry = item.entry(); entry != nullptr) entry->end_slot();
+        return drop_if_settled(item);
     }
+    files_.about_to_write();
     std::uint64_t took = 0;
     const Outcome outcome = timed(took, [&] {
         return writer_.apply(item.name(), {*wish.word, wish.strict}, item.seen(), item.file());
     });
-    write_time_ += took;
+    counts_.time += took;
     outcome.kind == Outcome::Kind::done ? wrote(item, wish, took) : take_failure(item, *wish.word, outcome);
 }
 
 void Reconciler::wrote(Managed& item, const Wish& wish, std::uint64_t took) {
     const Values old = item.values();
-    Owned& entry = *ownership_.entry(item);
+    Owned& entry = *item.entry();
     const FileWords& words = words_of(entry);
-    const Knob file = entry.main.file;
+    const Knob file = item.file();
     const bool strict_only = old.main == wish.word && wish.strict && old.strict;
     const std::string change =
         strict_only
@@ -88,41 +96,34 @@ void Reconciler::wrote(Managed& item, const Wish& wish, std::uint64_t took) {
                {{words.old_field, plain(file, old.main)},
                 {words.new_field, plain(file, *wish.word)},
                 {"WQ_WRITE_USEC", std::to_string(took)}});
-    drop_settled(item);
-}
-
-// Removes an entry that has nothing to say: the files hold the baseline, and nobody ordered that.
-void Reconciler::drop_settled(const Managed& item) {
-    const Owned* entry = ownership_.entry(item);
-    if (entry != nullptr && !entry->has_claim() && !entry->external && entry->holder == Holder::policy)
-        ownership_.forget(item);
+    drop_if_settled(item);
 }
 
 void Reconciler::look_again(Managed& item) {
-    item.see(look_at(files_, *ownership_.entry(item)));
+    item.see(look_at(files_, *item.entry()));
 }
 
 // After an OUTCOME that is not `done` the files may hold our word, the baseline, a misparse, or what an
 // external writer wrote.
 void Reconciler::take_failure(Managed& item, const std::string& word, const Outcome& outcome) {
     using End = Outcome::Kind;
-    Owned& entry = *ownership_.entry(item);
+    Owned& entry = *item.entry();
     if (!outcome.stored.empty()) entry.main.allow(outcome.stored);
     if (outcome.kind == End::foreign) entry.of(outcome.file).claim.clear();
     look_again(item);
-    if (outcome.failed()) write_errors_++;
+    if (outcome.failed()) counts_.errors++;
     switch (outcome.kind) {
         case End::done:
             return;
         case End::gone:
-            ownership_.forget(item);
+            store_.remove(item.name(), item.file());
             item.gone = true;
             return;
         case End::foreign:
             return leave_to_writer(item, outcome.text);
         case End::unsupported:
             if (word != outcome.text && !outcome.text.empty() && word.starts_with(outcome.text))
-                names_cut_short_ = true;
+                counts_.names_cut_short = true;
             return refuse(item, State::unsupported, word,
                           fmt::format("the kernel stored {} for {}; baseline put back", outcome.found(),
                                       quoted(item.file(), word)),
@@ -140,10 +141,10 @@ void Reconciler::take_failure(Managed& item, const std::string& word, const Outc
 // Logged once, because WORD is not tried again until a reload.
 void Reconciler::refuse(Managed& item, State as, const std::string& word, const std::string& reason,
                         int code) {
-    if (!item.refuses(word)) item.refused.push_back({word, as, reason});
+    if (item.refusal_of(word) == nullptr) item.refused.push_back({word, as, reason});
     item.show({as, reason});
     item.failures = 0;
-    const FileWords& words = words_of(*ownership_.entry(item));
+    const FileWords& words = words_of(*item.entry());
     log_.write(LOG_WARNING, as == State::unsupported ? Event::unsupported : Event::quarantined, item.name(),
                words.label + reason,
                {{words.new_field, plain(item.file(), word)}, {"ERRNO", std::to_string(code)}});
@@ -151,8 +152,11 @@ void Reconciler::refuse(Managed& item, State as, const std::string& word, const 
 }
 
 void Reconciler::leave_to_writer(Managed& item, const std::string& text) {
-    ownership_.leave_to_writer(item, text);
-    const Owned& entry = *ownership_.entry(item);
+    Owned& entry = *item.entry();
+    entry.external = true;
+    entry.end_slot();
+    item.external = text;
+    item.show(left_to_writer(item));
     const FileWords& words = words_of(entry);
     const bool strict = text == plain(Knob::strict, "0") || text == plain(Knob::strict, "1");
     const Attribute& attribute = strict && entry.strict ? *entry.strict : entry.main;
@@ -164,19 +168,26 @@ void Reconciler::leave_to_writer(Managed& item, const std::string& text) {
                     "is reloaded",
                     words.label, found, baseline == found ? "" : baseline + " (the baseline) is back and "),
         {{words.new_field, plain(item.file(), item.values().main)}});
-    item.show(left_to_writer(item));
 }
 
 // Puts the baseline back, if the item has an entry. After that the entry is kept only if it has an order.
 void Reconciler::put_back(Managed& item) {
-    Owned* entry = ownership_.entry(item);
+    Owned* entry = item.entry();
     if (entry == nullptr) return;
     if (item.is_stuck()) return item.show({State::quarantined, item.stuck_why});
+    if (entry->has_claim()) files_.about_to_write();
     std::uint64_t took = 0;
     const Outcome outcome =
         timed(took, [&] { return writer_.put_back(item.name(), item.seen(), item.file()); });
-    write_time_ += took;
-    if (outcome.failed()) return not_put_back(item, outcome);
+    counts_.time += took;
+    const std::string& before = entry->main.baseline;
+    if (outcome.failed()) {
+        look_again(item);
+        item.stuck++;
+        item.stuck_why = fmt::format("not put back to {}: {}", quoted(item.file(), before), outcome.text);
+        item.show({State::quarantined, item.stuck_why});
+        return failed_to_put_back(item, words_of(*entry).label + item.reason, outcome.code);
+    }
     item.stuck = 0;
     if (outcome.kind == Outcome::Kind::foreign) {
         entry->of(outcome.file).claim.clear();
@@ -186,45 +197,31 @@ void Reconciler::put_back(Managed& item) {
     if (outcome.kind == Outcome::Kind::gone) item.gone = true;
     if (outcome.wrote) {
         const FileWords& words = words_of(*entry);
-        const Knob file = entry->main.file;
-        const std::string& before = entry->main.baseline;
-        log_.write(
-            item.held == before ? LOG_DEBUG : LOG_INFO, words.restored, item.name(),
-            fmt::format("{}{} {}{}", words.label, words.back, quoted(file, before), let_in(files_, *entry)),
-            {{words.old_field, plain(file, item.values().main)},
-             {words.new_field, plain(file, before)},
-             {"WQ_WRITE_USEC", std::to_string(took)}});
+        log_.write(item.held == before ? LOG_DEBUG : LOG_INFO, words.restored, item.name(),
+                   fmt::format("{}{} {}{}", words.label, words.back, quoted(item.file(), before),
+                               let_in(files_, *entry)),
+                   {{words.old_field, plain(item.file(), item.values().main)},
+                    {words.new_field, plain(item.file(), before)},
+                    {"WQ_WRITE_USEC", std::to_string(took)}});
         Values now{before, {}};
         if (entry->strict) now.strict = entry->strict->baseline == "1";
         entry->is_mask() ? look_again(item) : item.wrote(now);
     }
     entry->release();
     entry->end_slot();
-    if (entry->holder == Holder::policy) ownership_.forget(item);
+    if (entry->holder == Holder::policy) store_.remove(item.name(), item.file());
 }
 
 // After kTries failures a baseline is tried again only at exit and after a reload, not at every tick.
-void Reconciler::not_put_back(Managed& item, const Outcome& outcome) {
-    look_again(item);
-    write_errors_++;
-    item.stuck++;
-    const Owned& entry = *ownership_.entry(item);
-    item.stuck_why =
-        fmt::format("not put back to {}: {}", quoted(entry.main.file, entry.main.baseline), outcome.text);
-    item.show({State::quarantined, item.stuck_why});
-    log_.write_once(LOG_ERR, Event::quarantined,
-                    fmt::format("{}: {}{}", item.name(), words_of(entry).label, item.reason),
-                    {{"WQ_NAME", item.name()}, {"ERRNO", std::to_string(outcome.code)}});
+void Reconciler::failed_to_put_back(Managed& item, const std::string& text, int code) {
+    counts_.errors++;
+    log_.write_once(LOG_ERR, Event::quarantined, item.name() + ": " + text,
+                    {{"WQ_NAME", item.name()}, {"ERRNO", std::to_string(code)}});
 }
 
 void Reconciler::put_half_back(Managed& item) {
     const Outcome outcome = writer_.put_back(item.name(), {}, item.file());
-    if (outcome.failed()) {
-        write_errors_++;
-        log_.write_once(LOG_ERR, Event::quarantined,
-                        fmt::format("{}: not put back: {}", item.name(), outcome.text),
-                        {{"WQ_NAME", item.name()}, {"ERRNO", std::to_string(outcome.code)}});
-    }
+    if (outcome.failed()) failed_to_put_back(item, "not put back: " + outcome.text, outcome.code);
     look_again(item);
 }
 
@@ -232,16 +229,17 @@ void Reconciler::put_half_back(Managed& item) {
 // wq_affn_dfl_set(), which ignores a write of the current value, always sees a change.
 Outcome Reconciler::rewrite(const Target& target, const Arm& arm, const std::function<std::uint64_t()>& clock,
                             std::uint64_t& took) {
+    files_.about_to_write();
     const std::uint64_t began = clock();
     Outcome outcome;
     for (unsigned i = 0; i < Managed::kTries && (i == 0 || outcome.kind == Outcome::Kind::transient); i++) {
-        if (outcome.kind == Outcome::Kind::transient) write_errors_++;  // take_failure() counts the last one
+        if (outcome.kind == Outcome::Kind::transient) counts_.errors++;  // take_failure() counts the last one
         outcome = writer_.rewrite(target.now.name, {arm.word, arm.strict});
     }
     if (outcome.kind == Outcome::Kind::done)
-        ownership_.entry(target)->settle({arm.word, arm.strict ? arm.strict : target.now.strict});
+        target.entry()->settle({arm.word, arm.strict ? arm.strict : target.now.strict});
     took = clock() - began;
-    write_time_ += took;
+    counts_.time += took;
     return outcome;
 }
 

@@ -8,7 +8,6 @@
 
 #include "owned/writer.h"
 #include "targets/decide.h"
-#include "targets/ownership.h"
 #include "targets/target.h"
 
 namespace wq {
@@ -22,9 +21,9 @@ struct Job {
 // the journal.
 class Reconciler {
   public:
-    // All arguments must outlive the Reconciler. STORE is the store that OWNERSHIP uses.
-    Reconciler(WorkqueueFiles& files, OwnedStore& store, Ownership& ownership, TargetLog& log)
-        : files_(files), ownership_(ownership), log_(log), writer_(files, store) {}
+    // All arguments must outlive the Reconciler. STORE has the entries of all items.
+    Reconciler(WorkqueueFiles& files, OwnedStore& store, TargetLog& log)
+        : files_(files), store_(store), log_(log), writer_(files, store) {}
 
     // Shows and carries out JOBS, in this order. Announces all writes on disk before the first one, and
     // settles them on disk after the last one: two saves, also for a thousand targets. OBSERVING: why nothing
@@ -32,7 +31,9 @@ class Reconciler {
     void run(std::vector<Job>& jobs, const std::string& observing);
     // For an item whose word or strictness an external writer wrote: puts the other one back, if it is ours.
     void put_half_back(Managed& item);
-    // An external writer wrote TEXT to ITEM.
+    // Leaves ITEM to the external writer who wrote TEXT, until a reload. No restore and no restart treats
+    // TEXT as ours again, even if it was. If the other one of word and strictness is ours, it is still put
+    // back at the end.
     void leave_to_writer(Managed& item, const std::string& text);
 
     // For a slot: writes ARM even if it is in place already. The caller has announced it. CLOCK: us. TOOK:
@@ -44,31 +45,28 @@ class Reconciler {
 
     // Why the last announcement could not be saved; "" if it could.
     [[nodiscard]] const std::string& unsaved() const { return unsaved_; }
-    // Since the start: failed attempts to set a target or to put its baseline back; time that writes took, in
-    // us; whether the kernel stored only the beginning of a scope's name.
-    [[nodiscard]] unsigned write_errors() const { return write_errors_; }
-    [[nodiscard]] std::uint64_t write_time() const { return write_time_; }
-    [[nodiscard]] bool names_cut_short() const { return names_cut_short_; }
+    struct Counts {
+        unsigned errors = 0;           // failed attempts to set a target or to put its baseline back
+        std::uint64_t time = 0;        // that writes took, in us
+        bool names_cut_short = false;  // the kernel stored only the beginning of a scope's name
+    };
+    [[nodiscard]] const Counts& counts() const { return counts_; }  // since the start
 
   private:
-    [[nodiscard]] bool goes_back(const Managed& item, const Wish& wish, const std::string& observing) const;
     void announce(Managed& item, const Wish& wish, bool goes_back);
     void carry_out(Managed& item, const Wish& wish);
     void put_back(Managed& item);
     void wrote(Managed& item, const Wish& wish, std::uint64_t took);
-    void not_put_back(Managed& item, const Outcome& outcome);
     void look_again(Managed& item);
-    void drop_settled(const Managed& item);
+    void failed_to_put_back(Managed& item, const std::string& text, int code);
     void refuse(Managed& item, State as, const std::string& word, const std::string& reason, int code);
 
     WorkqueueFiles& files_;
-    Ownership& ownership_;
+    OwnedStore& store_;
     TargetLog& log_;
     OwnedWriter writer_;
     std::string unsaved_;
-    unsigned write_errors_ = 0;
-    std::uint64_t write_time_ = 0;  // us
-    bool names_cut_short_ = false;
+    Counts counts_;
 };
 
 }  // namespace wq

@@ -53,19 +53,9 @@ struct Refusal {
     std::string reason;
 };
 
-// A target as in the kernel's files and in udev. Inventory fills this.
-struct Listed {
-    Workqueue now;
-    std::optional<bool> opted_out;  // by udev; empty: not known yet
-    bool ask_udev = true;           // the answer of udev may have changed
-    bool unread = false;            // a part could not be read at the last look, and is older
-
-    // Whether it is not known yet if a udev rule opts the target out.
-    [[nodiscard]] bool waits_for_udev() const;
-};
-
-// What the daemon knows about the files of one entry, besides the entry: of a target or of a mask.
+// What the daemon knows about the files of one entry: of a target or of a mask.
 struct Managed : Shown {
+    OwnedStore* store = nullptr;  // has the entry
     // What an external writer wrote, as plain(). The files are left alone until the baseline is back and the
     // policy is reloaded.
     std::optional<std::string> external;
@@ -89,13 +79,24 @@ struct Managed : Shown {
     virtual void see(const Look& look) = 0;        // takes what the files hold
     virtual void wrote(const Values& values) = 0;  // we wrote VALUES
 
+    // nullptr: we have written nothing to the files, and no order or external writer is known.
+    [[nodiscard]] Owned* entry() const { return store->find(name(), file()); }
+    // Creates the entry if there is none, with the current values as the baseline.
+    Owned& make_entry();
+    // Whether the files hold something of ours, as of the last look.
+    [[nodiscard]] bool holds_ours() const;
+    // Whether their strictness may be ours.
+    [[nodiscard]] bool owns_strict() const;
+    // Call after the files were read. STRICT: empty if it was not read. Reduces the claim to what is in
+    // place. Returns what an external writer wrote, as plain(), if that is new.
+    std::optional<std::string> notice(std::optional<bool> strict);
+
     void show(Shown what) { static_cast<Shown&>(*this) = std::move(what); }
     // nullptr if WORD was not refused.
     [[nodiscard]] const Refusal* refusal_of(const std::string& word) const {
         const auto found = std::ranges::find(refused, word, &Refusal::word);
         return found == refused.end() ? nullptr : &*found;
     }
-    [[nodiscard]] bool refuses(const std::string& word) const { return refusal_of(word) != nullptr; }
     [[nodiscard]] Values seen() const { return last.main.empty() ? Values{} : values(); }
     // Whether a transient failure waits for another try.
     [[nodiscard]] bool wants_retry() const { return failures > 0 && failures < kTries; }
@@ -111,14 +112,21 @@ struct Managed : Shown {
     }
 
     static constexpr unsigned kTries = 3;  // for a transient failure, and for putting a baseline back
+
+  private:
+    std::optional<std::string> notice_change();
 };
 
-// A target, with all that the engine knows about it besides its entry.
-struct Target : Listed, Managed {
-    Planned plan;                 // from the baseline; with candidates only if the rule says `auto`
-    std::optional<Scope> before;  // the scope that the baseline's word means
-    Step step;                    // from plan and ledger
-    bool in_slot = false;         // in the running slot
+// A target: a workqueue, or @default.
+struct Target : Managed {
+    Workqueue now;                  // as in the kernel's files and in udev
+    std::optional<bool> opted_out;  // by udev; empty: not known yet
+    bool ask_udev = true;           // the answer of udev may have changed
+    bool unread = false;            // a part could not be read at the last look, and is older
+    Planned plan;                   // from the baseline; with candidates only if the rule says `auto`
+    std::optional<Scope> before;    // the scope that the baseline's word means
+    Step step;                      // from plan and ledger
+    bool in_slot = false;           // in the running slot
 
     [[nodiscard]] const std::string& name() const override { return now.name; }
     [[nodiscard]] Values values() const override { return {now.scope.word, now.strict}; }
@@ -131,6 +139,13 @@ struct Target : Listed, Managed {
     }
     void see(const Look& look) override;
     void wrote(const Values& values) override;
+
+    [[nodiscard]] Holder holder() const;  // who decides what it holds now
+    // An order, or its end. SCOPE: of a pin. The next write carries it out.
+    void hold(Holder by, const std::string& scope = "");
+    // It with the values of its baseline. Plans are made from this, so that our own writes do not influence
+    // them.
+    [[nodiscard]] Workqueue before_us() const;
 };
 
 // Writes to the journal: lines about targets, and lines that are logged only once.

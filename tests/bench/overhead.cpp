@@ -179,7 +179,7 @@ int main(int argc, char** argv) {
     const bool ours = arm == "ours" || arm == "watched" || arm == "sampled";
     if (arm == "watched") counters->watch({0});
     if (ours) {
-        or_exit(counters->attach({target}, false));
+        or_exit(counters->attach({target}, {}));
         if (arm == "sampled") counters->sample(0, 1000);
         or_exit(counters->begin(0, 0));
     } else if (arm == "top" || arm == "functions") {

@@ -66,7 +66,7 @@ std::string wrong_in_status(Host& host) {
     if (!host.daemon || host.daemon->is_blind()) return "";
     Engine& engine = host.daemon->engine();
     engine.look();
-    engine.record();
+    host.daemon->record();
     std::string out;
     for (const std::string& name : kTargets) {
         const auto found = engine.targets().find(name);

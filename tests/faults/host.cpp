@@ -146,11 +146,11 @@ void Host::trial(const std::string& name, double factor) {
 }
 
 void Host::pin(const std::string& name, const std::string& scope) {
-    if (daemon) (void)daemon->engine().orders().pin(name, scope);
+    if (daemon) (void)daemon->engine().pin(name, scope);
 }
 
 void Host::unpin(const std::string& name) {
-    if (daemon) (void)daemon->engine().orders().unpin(name);
+    if (daemon) (void)daemon->engine().unpin(name);
 }
 
 void Host::pause(const std::string& why) {

@@ -28,6 +28,7 @@ class Daemon {
     void stop(bool restarting);
 
     [[nodiscard]] Engine& engine() { return *engine_; }
+    void record() { (void)store_.save(); }
     [[nodiscard]] Experiment& experiment() { return *experiment_; }
     [[nodiscard]] bool is_blind() const { return blind_; }  // owned.json could not be read
     // Why it did not start: the error with which its process would exit.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Prints the counters' values for workqueues as JSON, with the kernel's own counts for the same time:
-//   count-work TARGET[,TARGET...] SECONDS [--two] [--every N] [--tails] [--watch CPUS]
+//   count-work TARGET[,TARGET...] SECONDS [--two] [--every N] [--tails] [--enqueue] [--watch CPUS]
 //                                       one window; --two: two windows of half the time, one in each slot, a
 //                                       second apart; --watch: the work that starts on CPUS. The keys of the
 //                                       first target are also at the top level. SIGUSR1 ends a window early
@@ -26,6 +26,7 @@
 #include <thread>
 #include <vector>
 
+#include "bpf/histogram.h"
 #include "bpf/work_counters.h"
 
 namespace {
@@ -90,18 +91,33 @@ nlohmann::ordered_json loaded() {
     return programs;
 }
 
+nlohmann::ordered_json percentiles(const std::vector<std::uint32_t>& items) {
+    if (items.empty()) return nullptr;
+    wq::Histogram times(wq::kTimeBits);
+    for (unsigned i = 0; i < items.size(); i++) times.add(i, items[i]);
+    return {{"items", times.items()},
+            {"p50", times.percentile(0.5)},
+            {"p90", times.percentile(0.9)},
+            {"p95", times.percentile(0.95)},
+            {"p99", times.percentile(0.99)}};
+}
+
 nlohmann::ordered_json json_of(const wq::WorkCount& count) {
     return {{"items", count.items},
             {"latency", count.latency},
             {"tail", count.tail},
             {"exec", count.exec},
             {"lock", count.lock},
+            {"pools", count.pools},
+            {"workers", count.workers},
             {"stuck", count.stuck},
             {"unfinished", count.unfinished},
             {"lost", count.lost},
             {"timed", count.timed},
             {"throughput", count.throughput},  // null if unknown, and so is cpu
-            {"cpu", count.cpu}};
+            {"cpu", count.cpu},
+            {"enqueue", count.enqueue},
+            {"enqueued", percentiles(count.enqueued)}};
 }
 
 nlohmann::ordered_json json_of(const wq::Watched& watched) {
@@ -130,7 +146,7 @@ struct Options {
     double seconds = 0;
     unsigned windows = 1;
     unsigned every = 1;
-    bool tails = false;
+    wq::Wanted wanted;
     wq::CpuSet watched;
 };
 
@@ -146,7 +162,7 @@ int count(const Options& options) {
     const auto counters = wq::make_bpf_counters();
     const auto n = static_cast<unsigned>(options.targets.size());
     counters->watch(options.watched);
-    or_exit(counters->attach(options.targets, options.tails));
+    or_exit(counters->attach(options.targets, options.wanted));
     for (unsigned t = 0; t < n; t++) counters->sample(t, options.every);
     const auto before = or_exit(counters->traffic());
     auto per_cpu_before = started_on(*counters, options.watched);
@@ -231,8 +247,8 @@ nlohmann::ordered_json cost() {
                      }) /
                      kTimes;
     out["programs_more"] = last_program() - programs;
-    out["attach_us"] = took([&] { or_exit(counters->attach({"@default"}, false)); });
-    out["again_us"] = took([&] { or_exit(counters->attach({"@default", "writeback"}, false)); });
+    out["attach_us"] = took([&] { or_exit(counters->attach({"@default"}, {})); });
+    out["again_us"] = took([&] { or_exit(counters->attach({"@default", "writeback"}, {})); });
     out["of_one_us"] = took([&] {
                            for (int i = 0; i < kTimes; i++) or_exit(counters->traffic_of(0));
                        }) /
@@ -272,7 +288,9 @@ int main(int argc, char** argv) {
         if (words[i] == "--two")
             options.windows = 2;
         else if (words[i] == "--tails")
-            options.tails = true;
+            options.wanted.tails = true;
+        else if (words[i] == "--enqueue")
+            options.wanted.enqueue = true;
         else if (words[i] == "--every" && i + 1 < words.size())
             options.every = static_cast<unsigned>(std::stoul(words[++i]));
         else if (words[i] == "--watch" && i + 1 < words.size())
@@ -281,9 +299,9 @@ int main(int argc, char** argv) {
             usage = true;
     }
     if (usage) {
-        std::cerr
-            << "usage: count-work TARGET[,TARGET...] SECONDS [--two] [--every N] [--tails] [--watch CPUS]"
-               " | --traffic | --cost | --loaded\n";
+        std::cerr << "usage: count-work TARGET[,TARGET...] SECONDS [--two] [--every N] [--tails] [--enqueue] "
+                     "[--watch CPUS]"
+                     " | --traffic | --cost | --loaded\n";
         return 2;
     }
     options.targets = split(words[0]);

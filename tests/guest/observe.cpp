@@ -54,7 +54,7 @@ class Observation {
         write(other);
         write(scope);
         if (counting) {
-            or_exit(counters_->attach({name_}, false));
+            or_exit(counters_->attach({name_}, {}));
             counters_->sample(0, every_);
         }
         wait(kWashout);

@@ -288,7 +288,7 @@ TEST_F(AbCommand, RestorePutsEverythingBack) {
     tree_.write(test::wq_path("kcryptd-1"), "numa\n");
     tree_.write(kFile, "32");
     ASSERT_TRUE(lab::LeftStore(tree_.path(kLeft))
-                    .put(lab::LeftFile{.path = tree_.path(kFile), .original = "64", .ours = {"32"}}));
+                    .put(lab::LeftFile{.path = tree_.path(kFile), .original = "64", .ours = "32"}));
     tree_.remove(test::wq_path("kcryptd-1"));
     tree_.add(Dir(test::wq_path("kcryptd-1")));  // can be neither read nor written
     const auto stays = ab(kTwo, {"touch", tree_.path("ran")});

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "noise.h"
-#include "targets/candidates.h"
+#include "targets/step.h"
 
 namespace wq {
 namespace {
@@ -117,6 +117,63 @@ TEST(Accrue, ALostWindowCountsAgainstItsArm) {
     (void)accrue(entry, {{}, Side::reference}, {});
     EXPECT_NEAR(entry.columns[0].last.back(), -0.2, 1e-9);
     EXPECT_EQ(pairs_of(entry), 3U);
+}
+
+// Pairs tell what a scope is worth only while it is in force for another reason than they: after the verdict,
+// or from the first one if it was set first. HELD: the candidate is in force; each phase is of so many pairs
+// with this difference.
+TEST(Accrue, ThePairsAfterTheVerdictAreSummedByThemselves) {
+    struct Phase {
+        unsigned pairs;
+        double d;
+        bool held;
+        std::uint64_t after;  // pairs in `after` at its end
+    };
+    const struct {
+        const char* what;
+        std::vector<Phase> phases;
+    } rows[] = {
+        {"before a verdict there are none", {{15, -0.1, false, 0}}},
+        {"the pairs that decide do not count, all later ones do", {{16, -0.1, false, 0}, {7, 0, true, 7}}},
+        {"an order compares what improved", {{16, -0.1, false, 0}, {3, -0.1, false, 3}}},
+        {"set first: from the first pair, over the verdict", {{10, -0.1, true, 10}, {30, -0.1, true, 40}}},
+        {"set first, then evidence first: the verdict rests on them",
+         {{10, -0.1, true, 10}, {5, -0.1, false, 10}, {1, -0.1, false, 0}, {1, -0.1, true, 1}}},
+        {"what regressed while it was in force", {{5, 0.1, true, 5}, {15, 0.1, true, 0}}},
+        {"an alarm begins anew", {{16, -0.1, false, 0}, {40, -0.1, true, 40}, {40, 0.5, true, 0}}},
+    };
+    for (const auto& [what, phases] : rows) {
+        LedgerEntry entry = fresh();
+        std::int64_t now = 0;
+        for (const Phase& phase : phases) {
+            for (unsigned i = 0; i < phase.pairs; i++) {
+                const PairEvidence each{{PairValues{1, std::exp(phase.d)}, PairValues{1, 1}}, {}};
+                const auto turn = accrue(entry, each, {.watched = phase.held, .now = ++now}).turn;
+                if (turn == Turn::taken_back) break;  // it is not held any more
+            }
+            ASSERT_EQ(entry.after.empty() ? 0 : entry.after[0].pairs, phase.after) << what;
+            if (phase.after == 0) continue;
+            EXPECT_EQ(entry.after.size(), entry.columns.size());
+            EXPECT_EQ(entry.after[1], AfterVerdict()) << "a guard";
+            EXPECT_LE(entry.after[0].last - entry.after[0].first, now) << what;
+            EXPECT_EQ(entry.after[0].last - entry.after[0].first + 1, static_cast<std::int64_t>(phase.after))
+                << what;
+        }
+    }
+}
+
+TEST(Accrue, AfterTheVerdictALostWindowCountsAndOneThatWeCutOffDoesNot) {
+    LedgerEntry entry = fresh();
+    const PairEvidence each{{PairValues{1, std::exp(-0.1)}, PairValues{1, 1}}, {}};
+    for (int i = 0; i < 18; i++) (void)accrue(entry, each, {.now = 10 + i});
+    ASSERT_EQ(entry.after[0].pairs, 2U);
+    (void)accrue(entry, {{}, Side::candidate}, {.watched = true, .now = 50});
+    add_lost_window(entry, Side::candidate);
+    EXPECT_EQ(entry.after[0].pairs, 3U);
+    EXPECT_NEAR(entry.after[0].sum, -0.1, 1e-9);
+    EXPECT_NEAR(entry.after[0].squares, 0.03, 1e-9);
+    EXPECT_EQ(entry.after[0].first, 26);
+    EXPECT_EQ(entry.after[0].last, 50);
 }
 
 // A candidate that loses half of its windows never gains by the losses.

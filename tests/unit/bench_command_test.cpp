@@ -36,7 +36,6 @@ std::vector<test::Entry> entries_of_tree() {
     auto out = test::kernel_tree({test::workqueue("kcryptd-254:70-2"), test::workqueue("writeback")});
     out.push_back(test::cpu_tree({.cores = 4, .threads = 2}));
     out.push_back(Dir("proc/1", {File("comm", "kworker/u16:0-events\n")}));
-    out.push_back(File("proc/meminfo", "MemTotal: 9000000 kB\nMemAvailable:    8000000 kB\n"));
     out.push_back(File("proc/sys/kernel/osrelease", "6.12.107\n"));
     out.push_back(File("proc/sys/kernel/hostname", "secret-host\n"));
     return out;
@@ -49,11 +48,9 @@ constexpr const char* kNotRestored =
 
 class BenchCommand : public testing::Test {
   protected:
-    BenchCommand() { options_.settings = {.seconds = 1, .rounds = 8}; }
+    BenchCommand() { options_.settings = {.seconds = 1, .rounds = 8, .loads = {"write"}}; }
 
-    int run_here() {
-        return bench(options_, {{Paths{tree_.root()}, processes_, devices_}, load_, counters_});
-    }
+    int run_here() { return bench(options_, {{Paths{tree_.root()}, processes_, devices_}, fio_, counters_}); }
     Ran run() {
         return test::captured([&] { return run_here(); });
     }
@@ -91,96 +88,143 @@ class BenchCommand : public testing::Test {
     test::TempTree tree_{entries_of_tree()};
     test::FakeDevices devices_{tree_};
     lab::Processes processes_;
-    test::FakeLoad load_{tree_, processes_};
+    test::FakeFio fio_{tree_, processes_};
     test::FakeCounters counters_;
     BenchOptions options_;
 };
 
-TEST_F(BenchCommand, RunsEachScopeOnceARoundAfterAWarmUp) {
+TEST_F(BenchCommand, RunsEachScopeOfTheKernelOnceARoundUnderEachLoadAfterAWarmUp) {
     options_.settings.rounds = 6;
+    options_.settings.loads = {"write", "read"};
     const json result = run_json();
-    ASSERT_EQ(load_.scopes.size(), 1U + 6 * 3);
-    EXPECT_EQ(load_.scopes[0], "cache");
+    ASSERT_EQ(fio_.runs.size(), 1U + 6 * 10);
+    EXPECT_EQ(fio_.runs[0], "write cache");
     std::set<std::vector<std::string>> orders;
-    for (std::size_t at = 1; at < load_.scopes.size(); at += 3) {
-        std::vector<std::string> round(load_.scopes.begin() + at, load_.scopes.begin() + at + 3);
+    for (auto at = fio_.runs.begin() + 1; at != fio_.runs.end(); at += 10) {
+        std::vector<std::string> round(at, at + 10);
         orders.insert(round);
         std::ranges::sort(round);
-        EXPECT_THAT(round, ElementsAre("cache", "cpu", "smt"));
+        EXPECT_THAT(round,
+                    ElementsAre("read cache", "read cpu", "read numa", "read smt", "read system",
+                                "write cache", "write cpu", "write numa", "write smt", "write system"));
     }
-    EXPECT_GT(orders.size(), 1U) << "6 equal orders of 3 scopes: once in 7776 runs";
-    EXPECT_EQ(load_.settings.writers, 2U) << "one per four CPUs";
+    EXPECT_GT(orders.size(), 1U);
+    EXPECT_EQ(fio_.settings.threads, 2U) << "one per four CPUs";
     EXPECT_EQ(result["rounds"], 6);
     expect_nothing_left();
 }
 
-TEST_F(BenchCommand, JudgesAsAbDoes) {
-    load_.mb_per_s = {{"cache", 100}, {"smt", 125}, {"cpu", 80}};
+// Reads are compared with reads; a control is never the best.
+TEST_F(BenchCommand, JudgesEachLoadAsAbDoes) {
+    fio_.mb_per_s = {{"write cache", 100}, {"write smt", 125}, {"write cpu", 80}, {"write system", 200}};
+    options_.settings.loads = {"write", "read"};
+    options_.settings.rounds = 9;
     const json result = run_json();
-    EXPECT_EQ(result["bench"], 1);
-    EXPECT_EQ(result["best"], "smt");
-    ASSERT_EQ(result["scopes"].size(), 3U);
-    const json& cache = result["scopes"][0];
-    EXPECT_EQ(cache["scope"], "cache");
-    EXPECT_EQ(cache["role"], "reference");
-    EXPECT_EQ(cache["pools"], 1);
-    EXPECT_FALSE(cache.contains("verdict"));
-    const json& smt = result["scopes"][1];
-    EXPECT_EQ(smt["verdict"], "improved");
-    EXPECT_NEAR(smt["effect_percent"].get<double>(), -20, 0.1);
-    EXPECT_GE(smt["e_improved"].get<double>(), 20);
-    EXPECT_EQ(smt["pools"], 4);
-    EXPECT_EQ(smt["runs"].size(), 8U);
-    EXPECT_NEAR(smt["median"]["mb_per_s"].get<double>(), 125, 0.1);
-    EXPECT_EQ(smt["median"]["p99_ns"], 9000);
-    EXPECT_EQ(smt["median"]["kworkers"], 1);
-    EXPECT_EQ(result["scopes"][2]["verdict"], "regressed");
+    EXPECT_EQ(result["best"], json({{"write", "smt"}, {"read", nullptr}}));
+    const struct {
+        const char *load, *scope;
+        unsigned pools;
+        json same;
+        const char* verdict;
+        json effect;
+    } rows[] = {
+        {"write", "cache", 1, nullptr, "", nullptr},     {"write", "system", 1, "cache", "improved", -50.0},
+        {"write", "numa", 1, "cache", "undecided", 0.0}, {"write", "smt", 4, nullptr, "improved", -20.0},
+        {"write", "cpu", 8, nullptr, "regressed", 25.0}, {"read", "cache", 1, nullptr, "", nullptr},
+        {"read", "system", 1, "cache", "undecided", 0.0}};
+    for (std::size_t i = 0; i < std::size(rows); i++) {
+        const json& row = result["scopes"][i];
+        EXPECT_EQ(row["load"], rows[i].load) << row;
+        EXPECT_EQ(row["scope"], rows[i].scope) << row;
+        EXPECT_EQ(row["pools"], rows[i].pools) << row;
+        EXPECT_EQ(row["same_pods_as"], rows[i].same) << row;
+        EXPECT_EQ(row["role"], rows[i].effect.is_null() ? "reference" : "candidate");
+        EXPECT_EQ(row.value("verdict", ""), rows[i].verdict) << row;
+        if (!rows[i].effect.is_null()) {
+            EXPECT_NEAR(row["effect_percent"].get<double>(), rows[i].effect.get<double>(), 0.1);
+        }
+        EXPECT_EQ(row["runs"].size(), 9U);
+    }
     EXPECT_EQ(result["host"]["kernel"], "6.12.107");
     EXPECT_EQ(result["host"]["llc_cores"], json::array({4}));
 }
 
-// A verdict requires an e-value of 40 with two candidates (seven equal pairs reach it), and of 20 with one.
+// A verdict requires an e-value of 40 with two candidates (seven equal pairs reach it); what makes the same
+// pods as another is none.
 TEST_F(BenchCommand, AlphaIsDividedAmongTheCandidates) {
-    load_.mb_per_s = {{"smt", 125}};
-    options_.settings.rounds = 6;
-    json smt = run_json()["scopes"][1];
-    EXPECT_GT(smt["e_improved"].get<double>(), 20);
-    EXPECT_EQ(smt["verdict"], "undecided");
-    options_.settings.rounds = 7;
-    smt = run_json()["scopes"][1];
-    EXPECT_GT(smt["e_improved"].get<double>(), 40);
-    EXPECT_EQ(smt["verdict"], "improved");
+    fio_.mb_per_s = {{"write smt", 125}};
+    for (const auto& [rounds, verdict] : {std::pair{6U, "undecided"}, {7U, "improved"}}) {
+        options_.settings.rounds = rounds;
+        const json smt = run_json()["scopes"][3];
+        EXPECT_EQ(smt["scope"], "smt");
+        EXPECT_EQ(smt["verdict"], verdict) << smt["e_improved"];
+    }
 }
 
-TEST_F(BenchCommand, CountsItsOwnWorkqueueOrTellsWhyNot) {
-    counters_.more = {{test::FakeDevices::kWorkqueue, 1000}, {"writeback", 7}};
-    const json result = run_json();
-    EXPECT_GT(result["scopes"][0]["median"]["items_per_s"].get<double>(), 0);
+TEST_F(BenchCommand, CountsItsOwnWorkqueueInAWindowForEachRun) {
+    counters_.completed = [](const auto&) { return 4000; };
+    counters_.count = [](const auto&, unsigned) {
+        WorkCount count{.pools = 4, .workers = 9};
+        count.enqueued.resize(200);
+        count.enqueued[64] = 100;
+        return count;
+    };
+    json result = run_json();
+    const json& median = result["scopes"][0]["median"];
+    EXPECT_EQ(median["items_per_s"], 2000) << "in two seconds";
+    EXPECT_EQ(median["pools"], 4);
+    EXPECT_EQ(median["kworkers"], 9);
+    EXPECT_GT(median["enqueue_p50_ns"].get<double>(), 0);
+    EXPECT_LE(median["enqueue_p50_ns"].get<double>(), median["enqueue_p99_ns"].get<double>());
+    EXPECT_TRUE(counters_.wanted.enqueue);
+    EXPECT_FALSE(counters_.attached);
+    const std::string name = test::FakeDevices::kWorkqueue;
+    EXPECT_THAT(
+        std::vector(counters_.asked.begin(), counters_.asked.begin() + 4),
+        ElementsAre("attach " + name, "begin " + name + " 0", "pause " + name, "sample " + name + " 2"));
+    EXPECT_EQ(std::ranges::count(counters_.asked, "sample " + name + " 2"), 1);
     EXPECT_EQ(result["missing"], "");
-    counters_.traffic_error = Error{EPERM, "bpf: Operation not permitted"};
-    counters_.asked.clear();
-    options_.json = false;
-    const Ran ran = run();
+
+    counters_.lacks = "this kernel refuses fexit";
+    counters_.count = [](const auto&, unsigned) { return WorkCount{}; };
+    result = run_json();
+    EXPECT_EQ(result["missing"], "this kernel refuses fexit");
+    EXPECT_TRUE(result["scopes"][0]["median"]["enqueue_p99_ns"].is_null()) << "not 0";
+    EXPECT_EQ(result["scopes"][0]["median"]["items_per_s"], 2000);
+}
+
+TEST_F(BenchCommand, WhatCannotBeCountedIsToldOnce) {
+    counters_.attach_error = Error{EPERM, "bpf: Operation not permitted"};
+    Ran ran = run();
     EXPECT_EQ(ran.code, kOk) << ran.err;
-    EXPECT_THAT(ran.out, HasSubstr("Not counted: items/s and CPU per item: bpf: Operation not permitted"));
-    EXPECT_THAT(ran.out, HasSubstr(" 100.0 ")) << "MB/s are known";
-    EXPECT_EQ(std::ranges::count(counters_.asked, "traffic"), 1) << "it does not ask again";
+    EXPECT_THAT(
+        ran.out,
+        HasSubstr("Not seen: items, enqueue, pools, kworkers and CPU time: bpf: Operation not permitted"));
+    EXPECT_THAT(ran.out, StartsWith("WRITE   ITEMS/S  P50  P90  P95  P99  POOLS  KW  MB/S  VERDICT\n"
+                                    "cache   -        -    -    -    -    1      -   100   reference\n"));
+    EXPECT_THAT(counters_.asked, ElementsAre("attach kcryptd-254:7-1")) << "it does not ask again";
+    counters_.attach_error.reset();
+    counters_.asked.clear();
+    counters_.read_error = Error{EIO, "reading a window"};
+    EXPECT_THAT(run().out, HasSubstr("CPU time: reading a window"));
+    EXPECT_EQ(std::ranges::count(counters_.asked, "begin kcryptd-254:7-1 0"), 1);
 }
 
 TEST_F(BenchCommand, ATableForPeopleAndFiles) {
-    load_.mb_per_s = {{"smt", 125}};
+    fio_.mb_per_s = {{"write smt", 125}};
     options_.save = tree_.path("a.json");
     options_.page = tree_.path("a.html");
     const Ran ran = run();
     EXPECT_EQ(ran.code, kOk) << ran.err;
-    EXPECT_THAT(ran.out, StartsWith("SCOPE  POOLS  KWORKERS  ITEMS/S  MB/S   P50  P90  P99  CPU  EFFECT\n"));
     EXPECT_THAT(ran.out,
-                HasSubstr("smt    4      1         -        125.0  1.0  2.0  9.0  -    20% better ("));
-    EXPECT_THAT(ran.out, HasSubstr("smt against cache, this kernel's scope: 20% better"));
+                HasSubstr("\nsystem  -        -    -    -    -    1      -   100   same pods as cache\n"));
+    EXPECT_THAT(ran.out, HasSubstr("\nsmt     -        -    -    -    -    4      -   125   20% better ("));
+    EXPECT_THAT(ran.out, HasSubstr("write: smt against cache, this kernel's scope: 20% better"));
     EXPECT_THAT(ran.out, HasSubstr("8 CPUs, 4 cores, 1 LLC of 4 cores"));
     EXPECT_THAT(ran.out, HasSubstr("kernel 6.12.107"));
-    EXPECT_THAT(ran.err, StartsWith("round 1 of 8\nround 2 of 8; smt 20% better, cpu no difference\n"));
-    EXPECT_EQ(json::parse(tree_.read("a.json"))["best"], "smt");
+    EXPECT_THAT(ran.err, StartsWith("round 1 of 8\nround 2 of 8; write system no difference, write numa no "
+                                    "difference, write smt 20% better, write cpu no difference\n"));
+    EXPECT_EQ(json::parse(tree_.read("a.json"))["best"]["write"], "smt");
     const std::string page = tree_.read("a.html");
     EXPECT_THAT(page, HasSubstr("smt against cache, this kernel&#39;s scope: 20% better"));
     EXPECT_THAT(page, HasSubstr("data-core=\"3\"")) << "the page has no drawing of the machine";
@@ -189,35 +233,34 @@ TEST_F(BenchCommand, ATableForPeopleAndFiles) {
 }
 
 TEST_F(BenchCommand, WhatTheWorkqueueHeldIsOnDiskWhileItRuns) {
-    load_.at_run = [&](unsigned) {
+    fio_.at_run = [&](unsigned) {
         const auto left = lab::LeftStore(tree_.path(kLeft)).load();
         if (!left || left->size() != 2) return Status(fail("no entry"));
         EXPECT_TRUE(std::holds_alternative<lab::LeftDevice>(left->front()));
         const auto& file = std::get<lab::LeftFile>(left->back());
         EXPECT_THAT(file.path, testing::EndsWith(test::wq_path(test::FakeDevices::kWorkqueue)));
         EXPECT_THAT(file.original, StartsWith("default"));
-        EXPECT_THAT(file.ours, ElementsAre(load_.scopes.back()));
-        EXPECT_FALSE(file.any);
+        EXPECT_EQ(file.ours, fio_.runs.back().substr(6));
         return Status{};
     };
     const Ran ran = run();
     EXPECT_EQ(ran.code, kOk) << ran.err;
-    EXPECT_FALSE(load_.scopes.empty());
+    EXPECT_FALSE(fio_.runs.empty());
     expect_nothing_left();
 }
 
 TEST_F(BenchCommand, AnExternalWriterEndsIt) {
-    for (const unsigned last : {2U, 6U}) {
+    for (const unsigned last : {2U, 10U}) {
         options_.settings.rounds = 2;
-        load_.scopes.clear();
-        load_.at_run = [&](unsigned run) {
-            if (run == last) tree_.write(test::wq_path(test::FakeDevices::kWorkqueue), "numa\n");
+        fio_.runs.clear();
+        fio_.at_run = [&](unsigned run) {
+            if (run == last) tree_.write(test::wq_path(test::FakeDevices::kWorkqueue), "default (smt)\n");
             return Status{};
         };
         const Ran ran = run();
         EXPECT_EQ(ran.code, kFailure);
-        EXPECT_THAT(ran.err, HasSubstr("kcryptd-254:7-1/affinity_scope: an external writer wrote 'numa'"));
-        EXPECT_EQ(load_.scopes.size(), last + 1);
+        EXPECT_THAT(ran.err, HasSubstr("kcryptd-254:7-1/affinity_scope: an external writer wrote 'default'"));
+        EXPECT_EQ(fio_.runs.size(), last + 1);
         expect_nothing_left();
     }
 }
@@ -254,8 +297,8 @@ TEST_F(BenchCommand, AnErrorOrAKillAtAnyStepLeavesNothing) {
                 return Status(fail("it broke", EIO));
             };
             devices_.at_step = at;
-            load_.at_run = [&](unsigned run) { return at("run " + std::to_string(run)); };
-            load_.scopes.clear();
+            fio_.at_run = [&](unsigned run) { return at("run " + std::to_string(run)); };
+            fio_.runs.clear();
             if (kill) {
                 run_killed();
             } else {
@@ -269,8 +312,8 @@ TEST_F(BenchCommand, AnErrorOrAKillAtAnyStepLeavesNothing) {
 }
 
 TEST_F(BenchCommand, ASignalEndsItWithTheRoundsThatCount) {
-    load_.at_run = [](unsigned run) {
-        return run == 5 ? Status(fail("interrupted by SIGINT", EINTR)) : Status{};
+    fio_.at_run = [](unsigned run) {
+        return run == 8 ? Status(fail("interrupted by SIGINT", EINTR)) : Status{};
     };
     options_.save = tree_.path("a.json");
     const Ran ran = run();
@@ -281,7 +324,7 @@ TEST_F(BenchCommand, ASignalEndsItWithTheRoundsThatCount) {
 }
 
 TEST_F(BenchCommand, KilledWithItsGuardianTheNextOneRemovesWhatIsLeft) {
-    load_.at_run = [&](unsigned) {
+    fio_.at_run = [&](unsigned) {
         ::kill(processes_.guardian->pid(), SIGKILL);
         ::raise(SIGKILL);
         return Status{};
@@ -291,8 +334,8 @@ TEST_F(BenchCommand, KilledWithItsGuardianTheNextOneRemovesWhatIsLeft) {
         EXPECT_TRUE(tree_.exists("dev/crypt"));
         EXPECT_TRUE(tree_.exists(kLeft));
         EXPECT_THAT(tree_.read(kLeft), HasSubstr(test::FakeDevices::kWorkqueue));
-        const auto keep = load_.at_run;
-        load_.at_run = [](unsigned) { return Status{}; };
+        const auto keep = fio_.at_run;
+        fio_.at_run = [](unsigned) { return Status{}; };
         options_.restore = restore;
         const Ran ran = run();
         EXPECT_EQ(ran.code, kOk) << ran.err;
@@ -300,12 +343,12 @@ TEST_F(BenchCommand, KilledWithItsGuardianTheNextOneRemovesWhatIsLeft) {
         EXPECT_THAT(ran.err, HasSubstr(": removed\n"));
         expect_nothing_left();
         options_.restore = false;
-        load_.at_run = keep;
+        fio_.at_run = keep;
     }
 }
 
 TEST_F(BenchCommand, WhatCannotBeRemovedStaysOnDisk) {
-    load_.at_run = [&](unsigned run) {
+    fio_.at_run = [&](unsigned run) {
         if (run == 1) tree_.add(File("dev/busy"));
         return Status{};
     };
@@ -334,10 +377,6 @@ TEST_F(BenchCommand, RefusedBeforeADeviceIsMade) {
         EXPECT_EQ(run().err,
                   "wq-tunectl: wq-tuned is running, or another ab or bench: systemctl stop wq-tuned first\n");
     }
-    tree_.write("proc/meminfo", "MemAvailable: 100000 kB\n");
-    EXPECT_THAT(run().err,
-                StartsWith("wq-tunectl: no room for the devices: 130 MiB of memory are needed, 97 are"));
-    tree_.write("proc/meminfo", "MemAvailable: 8000000 kB\n");
     options_.save = tree_.path("nowhere/a.json");
     EXPECT_THAT(run().err, StartsWith("wq-tunectl: " + options_.save + ": "));
     options_.save = "";
@@ -345,12 +384,12 @@ TEST_F(BenchCommand, RefusedBeforeADeviceIsMade) {
                    R"({"version": 1, "entries": [{"kind": "device", "name": "../x", "driver": false}]})"));
     EXPECT_THAT(run().err, HasSubstr("not a name of ours"));
     tree_.remove(kLeft);
-    load_.installed = fail("fio is not installed");
+    fio_.installed = fail("fio is not installed");
     EXPECT_EQ(run().err, "wq-tunectl: fio is not installed\n");
     options_.restore = true;
     EXPECT_EQ(run().code, kOk) << "it needs no fio";
     options_.restore = false;
-    load_.installed = {};
+    fio_.installed = {};
     tree_.remove("sys/module/workqueue");
     tree_.remove("sys/devices/virtual/workqueue");
     EXPECT_THAT(run().err, HasSubstr("has no affinity scopes"));
@@ -372,7 +411,9 @@ TEST(BenchOptions, WrongArguments) {
                                                                    {"--seconds", "1s"},
                                                                    {"--rounds", "0"},
                                                                    {"--rounds", "010"},
-                                                                   {"--writers", "0"},
+                                                                   {"--threads", "0"},
+                                                                   {"--load", "trim"},
+                                                                   {"--compare", "a", "--load", "read"},
                                                                    {"--save", ""},
                                                                    {"-o", ""},
                                                                    {"--compare"},

@@ -23,13 +23,28 @@ BenchResult host(const std::string& kernel, const BenchResult& shard) {
 
 Measured measured() {
     Measured out{.rounds = 3};
-    out.rows.push_back({"cache_shard", 2, {}, {}});
-    out.rows.push_back(
-        {"system", 1, {}, {Effect{-20, Effect::Interval{-30, -10}}, "improved", "", 3, 0.25, 40}});
-    out.rows.push_back({"cpu", {}, {}, {Effect{25, {}}, "undecided", "", 3, 1, 1}});
+    for (const std::string load : {"write", "read"}) {
+        const std::size_t reference = out.rows.size();
+        out.rows.push_back({"cache_shard", 2, {}, {}, "", load, reference});
+        out.rows.push_back({"cache", 2, {}, {Effect{1, {}}, "undecided"}, "cache_shard", load, reference});
+        out.rows.push_back(
+            {"system", 1, {}, {Effect{-20, Effect::Interval{-30, -10}}, "improved"}, "", load, reference});
+        out.rows.push_back({"cpu", {}, {}, {Effect{25, {}}, "undecided"}, "", load, reference});
+    }
     for (Row& row : out.rows)
         for (const double mb : {90.0, 300.0, 100.0})
-            row.runs.push_back({mb, 12, mb, 10'000, 20'000, 90'500, 3000 * mb, 2500});
+            row.runs.push_back({.value = mb,
+                                .kworkers = 12,
+                                .items_per_s = 3000 * mb,
+                                .p50 = 310,
+                                .p90 = 3500,
+                                .p95 = 10'000,
+                                .p99 = 90'500,
+                                .pools = 3,
+                                .cpu = 2500,
+                                .mb_per_s = mb,
+                                .io_p50 = 10'000,
+                                .io_p99 = 99'000});
     return out;
 }
 
@@ -38,8 +53,8 @@ BenchResult example(const Measured& what = measured(), const std::string& kernel
     return bench_result(1'800'000'000, host(kernel, shard), {6, 16, 2.5, 3}, what);
 }
 
-std::string table_of(const BenchResult& result) {
-    return bench_table(result, 1000, false);
+std::string table_of(const BenchResult& result, std::size_t columns = 1000) {
+    return bench_table({{"", result}}, columns, false);
 }
 
 TEST(BenchResult, ComesBackFromItsFile) {
@@ -55,7 +70,7 @@ TEST(BenchResult, ComesBackFromItsFile) {
     EXPECT_EQ(table_of(*back), table_of(result));
     EXPECT_THAT(table_of(result), HasSubstr("unknown CPU, 24 CPUs, 12 cores, 2 LLCs of 4 to 8 cores, virtual"
                                             ", kernel 7.2.13\n"));
-    EXPECT_THAT(table_of(result), HasSubstr("\nNot counted: items\nEnded early: interrupted\n"));
+    EXPECT_THAT(table_of(result), HasSubstr("\nNot seen: items\nEnded early: interrupted\n"));
 }
 
 TEST(BenchResult, MediansNeedTheValueOfEachRun) {
@@ -69,25 +84,52 @@ TEST(BenchResult, MediansNeedTheValueOfEachRun) {
     EXPECT_TRUE(example(what)["scopes"][0]["median"].is_null());
 }
 
-TEST(BenchResult, TheBestHasTheLargestGainOfTheImproved) {
+TEST(BenchResult, TheBestHasTheLargestGainOfTheImprovedOfItsLoad) {
     Measured what = measured();
-    EXPECT_EQ(example(what)["best"], "system");
-    what.rows[2].result.verdict = "improved";
-    EXPECT_EQ(example(what)["best"], "system");
-    what.rows[2].result.effect->percent = -30;
-    EXPECT_EQ(example(what)["best"], "cpu");
+    const auto best = [&] { return example(what)["best"]["write"]; };
+    EXPECT_EQ(best(), "system");
+    what.rows[3].result.verdict = "improved";
+    EXPECT_EQ(best(), "system");
+    what.rows[3].result.effect->percent = -30;
+    EXPECT_EQ(best(), "cpu");
+    what.rows[1].result = {Effect{-50, {}}, "improved"};
+    EXPECT_EQ(best(), "cpu") << "a control is none";
+    EXPECT_EQ(example(what)["best"]["read"], "system");
     for (Row& row : what.rows) row.result.verdict = "undecided";
-    EXPECT_TRUE(example(what)["best"].is_null());
+    EXPECT_TRUE(best().is_null());
     EXPECT_THAT(table_of(example(what)),
-                HasSubstr("\nNo scope is known to be better than cache_shard, this kernel's.\n"));
+                HasSubstr("\nread: no scope is known to be better than cache_shard, this kernel's.\n"));
+}
+
+TEST(BenchResult, TheTableOfEachLoadHoldsIn80Columns) {
+    Measured what = measured();
+    what.rows[1].result = {Effect{4, Effect::Interval{1, 7}}, "regressed"};
+    what.rows[3].pools = 16;
+    for (Figures& run : what.rows[3].runs) run.p50 = run.pools = std::nullopt;
+    const std::string table = table_of(example(what), 80);
+    EXPECT_THAT(table,
+                testing::StartsWith(
+                    "WRITE        ITEMS/S  P50   P90  P95  P99  POOLS  KW  VERDICT\n"
+                    "cache_shard  300000   0.31  3.5  10   90   3      12  reference\n"
+                    "cache        300000   0.31  3.5  10   90   3      12  same pods as cache_shard:\n"
+                    "                                                      4% worse (1 to 7)\n"
+                    "system       300000   0.31  3.5  10   90   3      12  20% better (10 to 30)\n"
+                    "cpu          300000   -     3.5  10   90   16     12  undecided\n"
+                    "\n"
+                    "READ         ITEMS/S  P50   P90  P95  P99  POOLS  KW  VERDICT\n"
+                    "cache_shard  300000   0.31  3.5  10   90   3      12  reference\n"
+                    "cache        300000   0.31  3.5  10   90   3      12  same pods as cache_shard\n"));
+    for (std::size_t at = 0, end = 0; (end = table.find('\n', at)) != std::string::npos; at = end + 1)
+        EXPECT_LE(end - at, 80U) << table.substr(at, end - at);
 }
 
 TEST(BenchResult, ThePageEscapesAndLoadsNothing) {
     const std::string page = bench_page(example(), "");
     EXPECT_THAT(page, HasSubstr("Some &lt;CPU&gt;"));
     EXPECT_THAT(page, HasSubstr("default-src 'none'"));
-    EXPECT_THAT(page, HasSubstr("20% better (10 to 30), improved"));
-    EXPECT_THAT(page, HasSubstr("system against cache_shard"));
+    EXPECT_THAT(page, HasSubstr(">20% better (10 to 30)<"));
+    EXPECT_THAT(page, HasSubstr("read: system against cache_shard"));
+    EXPECT_THAT(page, HasSubstr(">same pods as cache_shard<"));
     EXPECT_THAT(page, Not(HasSubstr("href=\"http")));
     EXPECT_THAT(page, Not(HasSubstr("nan")));
 }
@@ -103,11 +145,12 @@ TEST(BenchCompare, MakesOneTableOfSeveralBoots) {
     const test::Ran ran =
         compare({"--compare", tree.path("a.json"), tree.path("b.json"), tree.path("c.json")});
     EXPECT_EQ(ran.code, 0) << ran.err;
-    EXPECT_THAT(ran.out, HasSubstr("#  KERNEL    SHARD  SCOPE        POOLS  KWORKERS  ITEMS/S  MB/S"));
-    EXPECT_THAT(ran.out, HasSubstr("1  7.2.13    8      cache_shard  2      12        300000   100.0"));
-    EXPECT_THAT(ran.out, HasSubstr("2  7.2.14    32     system       1      12        300000   100.0"));
-    EXPECT_THAT(ran.out, HasSubstr("3  6.12.107  -      cpu          -      12        300000   100.0"));
-    EXPECT_THAT(ran.out, HasSubstr("b.json: Some <CPU>, 24 CPUs"));
+    EXPECT_THAT(ran.out, HasSubstr("#  WRITE        ITEMS/S  P50   P90  P95  P99  POOLS  KW  VERDICT\n"
+                                   "1  cache_shard  300000   0.31  3.5  10   90   3      12  reference\n"));
+    EXPECT_THAT(ran.out, HasSubstr("\n2  system       300000   0.31  3.5  10   90   3      12  20% better"));
+    EXPECT_THAT(ran.out, HasSubstr("\n3  cpu          300000"));
+    EXPECT_THAT(ran.out, HasSubstr("\n2: " + tree.path("b.json") + ": Some <CPU>, 24 CPUs"));
+    EXPECT_THAT(ran.out, HasSubstr("kernel 7.2.14, cache_shard_size 32; 6 threads of fio"));
     const test::Ran machines = compare({"--json", "--compare", tree.path("a.json"), tree.path("c.json")});
     const auto all = nlohmann::json::parse(machines.out);
     ASSERT_EQ(all.size(), 2U);
@@ -117,16 +160,13 @@ TEST(BenchCompare, MakesOneTableOfSeveralBoots) {
 TEST(BenchCompare, AFileThatIsNoneIsNamed) {
     const std::string good = example().dump();
     BenchResult wrong = example();
-    wrong["scopes"][1]["median"]["mb_per_s"] = "many";
-    BenchResult empty = example();
-    empty["scopes"].clear();
+    wrong["scopes"][1]["median"]["items_per_s"] = "many";
     for (const auto& [content, says] : {std::pair{std::string(), "empty"},
                                         {"[]", "is not what `bench --save` wrote"},
                                         {R"({"arms": []})", "is not what `bench --save` wrote"},
                                         {R"({"bench": 2})", "has format 2, this program reads 1"},
                                         {R"({"bench": 1})", "key 'scopes' not found"},
-                                        {R"({"bench": 1, "scopes": [{}]})", "key 'host' not found"},
-                                        {empty.dump(), "has no scope"},
+                                        {R"({"bench": 1, "scopes": [{}]})", "key 'load' not found"},
                                         {wrong.dump(), "type must be number, but is string"},
                                         {good.substr(0, good.size() - 1), "cut off"}}) {
         const test::TempTree tree{{File("a.json", good), File("b.json", content)}};

@@ -16,7 +16,7 @@
 #include "machine/kernel_info.h"
 #include "plan/boot_advice.h"
 #include "plan/plan.h"
-#include "targets/keys.h"
+#include "targets/inventory.h"
 #include "temp_tree.h"
 #include "verdict_files.h"
 
@@ -259,6 +259,36 @@ TEST(BootAdviceDefault, CanBeOnlyOne) {
     EXPECT_THAT(found.notes, ElementsAre(HasSubstr("workqueue.default_affinity_scope=cache_shard")));
 }
 
+// ---- notes
+
+TEST(BootNotes, AreMadeWhereTheirConditionHolds) {
+    const CpuSet some{2, 3};
+    const CpuSet none;
+    const struct {
+        BootFacts facts;
+        const char* note;  // "": none
+    } rows[] = {
+        {{}, ""},
+        {{"", some, none, true}, "per-CPU work of the isolated CPUs 2-3"},
+        {{"pwlocks=1", some, none, true}, ""},
+        {{"", none, none, true}, ""},
+        {{"", some, none, false}, ""},
+        {{"", some, some, false, true}, "nohz_full=2-3 turns workqueue.power_efficient on"},
+        {{"", some, none, false, true}, ""},
+        {{"", some, some, false, false}, ""},
+        {{"", none, none, false, false, 10'000}, ""},
+        {{"", none, none, false, false, 0}, "thresh_us is 0"},
+        {{"", none, none, false, false, 40'000}, "is 40 ms (the kernel took this CPU for slow"},
+        {{"workqueue.cpu_intensive_thresh_us=40000", none, none, false, false, 40'000},
+         "by the command line"},
+    };
+    for (const auto& row : rows) {
+        const auto notes = notes_on(row.facts);
+        EXPECT_EQ(notes.size(), *row.note == '\0' ? 0U : 1U) << row.note;
+        for (const std::string& note : notes) EXPECT_THAT(note, HasSubstr(row.note));
+    }
+}
+
 // ---- boot command
 
 class BootCommand : public testing::Test {
@@ -328,6 +358,17 @@ TEST_F(BootCommand, GoesByNoTrialOfAnotherKernelOrTopologyAndByNoneThatIsOld) {
     trial_ended(kStuckReason, true, "", "another");
     trial_ended(kStuckReason, true, "", "", std::int64_t{31} * 24 * 3600);
     EXPECT_THAT(advised(), IsEmpty());
+}
+
+TEST_F(BootCommand, NotesWhatTheKernelsParametersAre) {
+    EXPECT_THAT(ask()["notes"], IsEmpty());
+    tree_.write("sys/devices/system/cpu/nohz_full", "2-3\n");
+    tree_.write("sys/module/workqueue/parameters/power_efficient", "Y\n");
+    tree_.write("sys/module/workqueue/parameters/cpu_intensive_thresh_us", "20000\n");
+    const json notes = ask()["notes"];
+    ASSERT_THAT(notes, SizeIs(2));
+    EXPECT_THAT(notes[0].get<std::string>(), HasSubstr("nohz_full=2-3"));
+    EXPECT_THAT(notes[1].get<std::string>(), HasSubstr("20 ms"));
 }
 
 TEST_F(BootCommand, KnowsAMappingWithoutAUuidByItsWorkqueue) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Which candidates follow from a plan and the ledger.
-#include "targets/candidates.h"
+#include "targets/step.h"
 
 #include <gmock/gmock.h>
 

@@ -29,13 +29,13 @@ synthetic='synthetic:pack:2 l3:1 core:12 pu:2'
 for usage in "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-size x" "topology --shard-size 65537" \
   "topology --kernel-scopes cpu" "plan --kernel-scopes cpus" "plan --kernel-scopes cpu,cpu" "pin one" "explain" "revert" "revert --all x" \
   "history --export-policy --json" "history --json --export-policy" "history --ledger --json" "history --ledger --export-policy" "fleet" \
-  "fleet merge" "fleet melt x" "fleet show --fdr 5% x" "ab" "ab --target x -- true" "ab --target x --arms cache,smt" \
+  "fleet merge" "fleet melt x" "fleet show --fdr 5% x" "fleet merge --worth x" "ab" "ab --target x -- true" "ab --target x --arms cache,smt" \
   "ab --target x --arms cache,smt true" "ab --target x --arms cache -- true" "ab --target x --arms cache,smt --sweep -- true" \
   "ab --file /sys/x -- true" "ab --file /sys/x --values 1 -- true" "ab --arm x -- true" "ab --arm x --do y -- true" "ab --restore -- true" "ab --restore --json" "ab --file x --values 1,2 -- true" "ab --arm reference --do y --undo z -- true" \
   "top --interval 0.05" "top --interval 3601" "top -d nan" "top -d 1s" "top -n 0" "top -n 1.5" "top --once -n 2" "top --sort nothing" \
   "top --sort busy" "top --functions --sort p99" "diagnose --seconds 0.4" "diagnose --seconds 3601" "diagnose --seconds 5s" "diagnose writeback" \
   "diagnose --seconds" "status --seconds 5" "status --isolation --seconds 0.4" "status --isolation --config x" "top --record a --replay b" \
-  "top --replay a -d 2" "bench --seconds 0" "bench --seconds 61" "bench --rounds 0" "bench --rounds 08" "bench --writers 1025" "bench --compare" \
+  "top --replay a -d 2" "bench --seconds 0" "bench --seconds 61" "bench --rounds 0" "bench --rounds 08" "bench --threads 1025" "bench --load trim" "bench --compare" \
   "bench --compare a --save b" "bench --compare a --seconds 1" "bench --restore --json" "bench --restore --rounds 1" "bench writeback"; do
   # shellcheck disable=SC2086
   expect 2 $usage
@@ -195,7 +195,7 @@ mkdir -p "$root/judged/var/lib/wq-tuned"
 printf '%s' '{"version":1,"number":1,"kernel":"6.12 cpu smt cache numa system","topology":"another","scheduler":"","class":"kcryptd-#","reference":"cache",' \
   '"candidate":"smt","reference_origin":"kernel","partitions":["",""],' \
   '"counters":"","window":"","target":"kcryptd-7","cpus":"0-7","time":1000000000,"comparison":1,"judged":true,"verdict":"regressed",' \
-  '"reason":"","counter":"latency","pairs":7,"e_regressed":41.5,"e_improved":0.1,"effect_percent":12.5,"interval_percent":null,"alpha":0.05,"tolerance":0,"max_pairs":64,"differences":[]}' $'\n' >"$root/judged/var/lib/wq-tuned/verdicts.log"
+  '"reason":"","counter":"latency","pairs":7,"e_regressed":41.5,"e_improved":0.1,"effect_percent":12.5,"interval_percent":null,"alpha":0.05,"tolerance":0,"max_pairs":64,"contention":null,"differences":[]}' $'\n' >"$root/judged/var/lib/wq-tuned/verdicts.log"
 for columns in 60 80; do
   for command in "" status plan ab bench report; do
     # shellcheck disable=SC2086

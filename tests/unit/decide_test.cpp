@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "machine/udev.h"
-#include "targets/ownership.h"
 
 namespace wq {
 namespace {
@@ -21,6 +20,7 @@ class DecideTest : public testing::Test {
   protected:
     // The file holds `default (cache)`, and the plan is smt.
     DecideTest() {
+        target_.store = &store_;
         target_.now.name = "kcryptd";
         target_.now.kind = Kind::unbound;
         target_.now.inode = 1;
@@ -45,22 +45,17 @@ class DecideTest : public testing::Test {
     }
     // The file holds WORD, which we wrote, and the entry is settled.
     void hold(const std::string& word) {
-        if (!entry_) entry_ = entry_of(target_.now);
-        entry_->announce({word, {}});
-        entry_->settle({word, target_.now.strict});
+        with_entry().announce({word, {}});
+        with_entry().settle({word, target_.now.strict});
         target_.now.scope = {word, scope_named(word)};
         target_.last.main = word;
     }
-    Owned& with_entry() {
-        if (!entry_) entry_ = entry_of(target_.now);
-        return *entry_;
-    }
+    Owned& with_entry() { return target_.make_entry(); }
     void refuse(const std::string& word) {
         target_.refused = {{word, State::quarantined, "Operation not permitted"}};
     }
-    [[nodiscard]] const Owned* entry() const { return entry_ ? &*entry_ : nullptr; }
-    [[nodiscard]] Wish wish() const { return decide(target_, entry(), all_); }
-    [[nodiscard]] Shown found() const { return as_found(target_, entry(), wish(), unsaved_); }
+    [[nodiscard]] Wish wish() const { return decide(target_, all_); }
+    [[nodiscard]] Shown found() const { return as_found(target_, wish(), unsaved_); }
     void expect(State state, const std::string& reason) const {
         EXPECT_EQ(name_of(wish().state), name_of(state));
         EXPECT_EQ(wish().reason, reason);
@@ -79,11 +74,10 @@ class DecideTest : public testing::Test {
         EXPECT_FALSE(wish().hands_off);
     }
 
+    OwnedStore store_{""};
     Target target_;
-    std::optional<Owned> entry_;
-    Policy policy_;
     std::string unsaved_;
-    Circumstances all_{.policy = policy_, .waiting = {.why = "waiting: not busy"}};
+    Circumstances all_{.waiting = {.why = "waiting: not busy"}};
 };
 
 TEST_F(DecideTest, ThePlanIsApplied) {
@@ -102,8 +96,8 @@ TEST_F(DecideTest, AStrictnessOfARuleIsSetAndGoesBackWithoutIt) {
     target_.plan.strict = target_.step.hold->strict = true;
     EXPECT_TRUE(wish().sets(target_));
     EXPECT_THAT(wish().strict, Optional(true));
-    entry_->announce({"smt", true});
-    entry_->settle({"smt", true});
+    with_entry().announce({"smt", true});
+    with_entry().settle({"smt", true});
     target_.now.strict = true;
     EXPECT_FALSE(wish().sets(target_));
     target_.plan.strict = target_.step.hold->strict = {};
@@ -133,7 +127,7 @@ TEST_F(DecideTest, AScopeThatTheKernelLacksIsNoNewsWhereAnOrderDecides) {
     EXPECT_TRUE(wish().lacks_scope);
     with_entry().hold(Holder::revert);
     EXPECT_FALSE(wish().lacks_scope);
-    entry_->hold(Holder::policy);
+    with_entry().hold(Holder::policy);
     EXPECT_TRUE(wish().lacks_scope);
     all_.observing = "mode is observe";
     EXPECT_FALSE(wish().lacks_scope);
@@ -159,7 +153,7 @@ TEST_F(DecideTest, WhatAnExternalWriterHoldsIsLeftWhateverElseIsSo) {
         all_.observing = observing ? "switched off" : "";
         for (const Holder holder : {Holder::policy, Holder::pin, Holder::revert, Holder::slot}) {
             with_entry().hold(holder, "cpu");
-            EXPECT_EQ(holder_of(target_, entry()), Holder::external);
+            EXPECT_EQ(target_.holder(), Holder::external);
             expect(State::external, "an external writer wrote 'numa'");
             EXPECT_TRUE(wish().hands_off);
             expect_found(State::external, "an external writer wrote 'numa'");
@@ -171,8 +165,8 @@ TEST_F(DecideTest, WhatUdevMaySetAsideIsLeftUntilThatIsKnown) {
     target_.opted_out.reset();
     target_.now.untouchable = kNotProcessedByUdev;
     hold("smt");
-    entry_->hold(Holder::pin, "smt");
-    EXPECT_EQ(holder_of(target_, entry()), Holder::udev);
+    with_entry().hold(Holder::pin, "smt");
+    EXPECT_EQ(target_.holder(), Holder::udev);
     expect(State::waiting, kNotProcessedByUdev);
     EXPECT_TRUE(wish().hands_off);
     all_.observing = "switched off";
@@ -181,9 +175,9 @@ TEST_F(DecideTest, WhatUdevMaySetAsideIsLeftUntilThatIsKnown) {
 
 TEST_F(DecideTest, WhatIsInASlotIsLeftToIt) {
     with_entry().hold(Holder::slot);
-    EXPECT_EQ(holder_of(target_, entry()), Holder::policy) << "of an earlier daemon";
+    EXPECT_EQ(target_.holder(), Holder::policy) << "of an earlier daemon";
     target_.in_slot = true;
-    EXPECT_EQ(holder_of(target_, entry()), Holder::slot);
+    EXPECT_EQ(target_.holder(), Holder::slot);
     expect(State::comparing, "smt: one shard per core");
     EXPECT_TRUE(wish().hands_off);
 }
@@ -193,7 +187,7 @@ TEST_F(DecideTest, APinHoldsAScopeAndNoStrictness) {
     expect(State::pinned, "by an operator's order");
     expect_word("cpu");
     EXPECT_EQ(wish().strict, std::nullopt);
-    entry_->strict = Attribute{Knob::strict, "0", {"1"}};
+    with_entry().strict = Attribute{Knob::strict, "0", {"1"}};
     EXPECT_THAT(wish().strict, Optional(false));
 }
 
@@ -214,10 +208,10 @@ TEST_F(DecideTest, APinIsNotWrittenAnewWhilePodsAreUnknown) {
 
 TEST_F(DecideTest, WhatIsRevertedIsAtItsBaseline) {
     hold("smt");
-    entry_->hold(Holder::revert);
+    with_entry().hold(Holder::revert);
     expect(State::reverted, "by an operator's order");
     expect_baseline();
-    entry_->note = "`writeback` must stay";
+    with_entry().note = "`writeback` must stay";
     expect(State::reverted, "`writeback` must stay");
 }
 
@@ -240,7 +234,7 @@ TEST_F(DecideTest, WhilePodsAreUnknownNothingIsWrittenAndNothingTakenBack) {
     hold("smt");
     expect(State::set, "pods unknown");
     EXPECT_TRUE(wish().hands_off);
-    entry_->hold(Holder::slot);
+    with_entry().hold(Holder::slot);
     expect(State::leave, "pods unknown");
     expect_baseline();
     target_.held = "smt";

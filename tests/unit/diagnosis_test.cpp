@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <sstream>
+#include <tuple>
 
 #include "ctl/observe/diagnosis.h"
 #include "fake_look.h"
@@ -144,9 +145,22 @@ TEST(Diagnosis, CountsWhatHappenedMeanwhileOnly) {
     EXPECT_EQ(named(found, now.name).rescued, 0U);
     EXPECT_EQ(named(found, now.name).repatriated, 2U);
     EXPECT_FALSE(named(found, now.name).cpu_hogs) << "the kernel counts none of an unbound workqueue";
+    before.in_flight = now.in_flight = 4;
+    now.started = before.started;
+    now.completed = before.completed;
+    EXPECT_EQ(named(diagnose(look), now.name).stalled, 4U);
+    now.completed++;
+    EXPECT_EQ(named(diagnose(look), now.name).stalled, 0U) << "one ended";
+    now.completed--;
+    now.started++;
+    EXPECT_EQ(named(diagnose(look), now.name).stalled, 0U) << "one began";
+    now.started--;
+    before.in_flight = 0;
+    EXPECT_EQ(named(diagnose(look), now.name).stalled, 0U) << "they were queued just now";
     look.work->workqueues.at(0).reset = true;
     found = diagnose(look);
     EXPECT_FALSE(named(found, now.name).mayday);
+    EXPECT_FALSE(named(found, now.name).stalled);
 }
 
 TEST(Diagnosis, HasWorkqueuesWithEventsThoughTheyCostNothing) {
@@ -226,6 +240,34 @@ TEST(Diagnosis, NamesWorkOnIsolatedCpusThatRanThere) {
     EXPECT_THAT(names, ElementsAre("mm_percpu_wq", "", "an unknown workqueue"));
 }
 
+// What the per-CPU workqueue waited for its lock: a mean of LOCK ns over ITEMS.
+void compare_locks(DiagnoseLook& look, double lock, std::uint64_t items) {
+    look.work->workqueues[1].lock = lock;
+    look.work->workqueues[1].timed = items;
+}
+
+TEST(Diagnosis, ContentionIsTheWaitAboveTheLowestOfOthers) {
+    const struct {
+        const char* what;
+        double other;  // mean wait of another workqueue
+        std::uint64_t items;
+        std::optional<double> ns, share;  // of 40 us in the queue and 1.5 ms from start to end
+    } cases[] = {
+        {"more than others", 5000, 20, 15'000, 15e3 / 1.54e6},
+        {"as much", 20'000, 20, 0, 0},
+        {"less", 30'000, 1000, 0, 0},
+        {"others had too few", 5000, 19, {}, {}},
+    };
+    for (const auto& one : cases) {
+        auto look = busy_look();
+        compare_locks(look, one.other, one.items);
+        const auto found = named(diagnose(look), "kcryptd-254:0-1");
+        EXPECT_EQ(found.contention_ns, one.ns) << one.what;
+        ASSERT_EQ(found.contention_share.has_value(), one.share.has_value()) << one.what;
+        EXPECT_NEAR(found.contention_share.value_or(0), one.share.value_or(0), 1e-9) << one.what;
+    }
+}
+
 // ---- diagnose text
 
 // The text in one line: the line breaks do not matter here.
@@ -246,7 +288,8 @@ TEST(DiagnosisText, IsPlain) {
         "1.20 CPUs in kcryptd_crypt [dm_crypt] of kcryptd-254:0-1 (unbound) kworker/u9:3 0.80, kworker/u9:4 "
         "0.40, allowed on CPUs 0-7 1000 items/s, 1.5ms each from start to end; one item was seen to use "
         "34ms of CPU without a sleep 50% of the time in the queue is waiting for pool->lock (20us per "
-        "item, 0.02 CPUs spin for it). Up to 4 CPUs share a pool, and 1 other workqueue. A finer scope "
+        "item, 0.02 CPUs spin for it). Up to 4 CPUs share a pool, and 1 other workqueue. Contention is "
+        "not known: no other workqueue had enough items to compare with. A finer scope "
         "may shorten this; a comparison under your load tells: wq-tunectl ab --target kcryptd-254:0-1 "
         "--arms cache,smt -- COMMAND 0.25 CPUs in vmstat_update of mm_percpu_wq (per-CPU) kworker/0:1 "
         "0.25, allowed on CPU 0 50 items/s, 5.0ms each from start to end Per-CPU work runs on the CPU "
@@ -270,6 +313,31 @@ TEST(DiagnosisText, ExplainsWhatWasFound) {
          {"wq-tunectl", "pool->lock"}},
         {[](auto& look) { look.work->workqueues[0].lock.reset(); },
          {"Waiting for pool->lock is not seen here; a comparison"},
+         {}},
+        {[](auto& look) { compare_locks(look, 5000, 20); },  // of 1540 us from queueing to the end
+         {"Contention: 15us per item above the lowest wait for pool->lock seen here, under 1% of its "
+          "latency: "
+          "a finer scope can hardly gain by the lock.",
+          "50% of the time in the queue is waiting for pool->lock"},
+         {"wq-tunectl ab", "not known"}},
+        {[](auto& look) {
+             compare_locks(look, 5000, 20);
+             look.work->functions[0].mean = 1e5;
+         },
+         {"Contention: 15us per item above the lowest wait for pool->lock seen here, 11% of its latency.",
+          "A finer scope may shorten this"},
+         {"hardly"}},
+        {[](auto& look) {
+             auto& crypt = look.work->workqueues[0];
+             std::tie(crypt.q50, crypt.q90, crypt.q95, crypt.q99) = std::tuple(900, 2e3, 3e3, 2e6);
+         },
+         {"queue_work() takes its callers 900ns (p50), 2.0us (p90), 3.0us (p95), 2.0ms (p99)."},
+         {}},
+        {[](auto& look) { look.work->workqueues[1].now.name = "inode_switch_wbs"; },
+         {"so a scope does not help"},
+         {}},
+        {[](auto& look) { look.bypassed["kcryptd-254:0-1"].reads = true; },
+         {"In its dm-crypt mapping reads bypass this workqueue"},
          {}},
         {[](auto& look) { look.dump->workqueues[0].max_active = 1; }, {"One item at a time"}, {"wq-tunectl"}},
         {[](auto& look) { look.dump->scopes[Scope::cache] = look.dump->scopes[Scope::smt]; },
@@ -308,6 +376,17 @@ TEST(DiagnosisText, ExplainsWhatWasFound) {
              look.work->workqueues[1].now.cpu_intensive = 1;
          },
          {"mm_percpu_wq (per-CPU) 1 item held a CPU for more than 10ms."},
+         {}},
+        {[](auto& look) {
+             look = idle_look();
+             auto& row = look.work->workqueues[0];
+             row.now.started = row.before.started;
+             row.now.completed = row.before.completed;
+             row.before.in_flight = 2;
+             row.now.in_flight = 3;
+         },
+         {"kcryptd-254:0-1 (unbound) 3 items are in flight, and none began or ended meanwhile.",
+          "\"BUG: workqueue lockup - pool ...\""},
          {}},
         {[](auto& look) {
              look = idle_look();
@@ -374,12 +453,14 @@ TEST(DiagnosisJson, HasAllOfIt) {
                               {0, "tasklet_work", 2, {}}};
     look.kworkers.push_back(test::stuck_kworker());
     look.missing = {"a", "b"};
+    look.bypassed["kcryptd-254:0-1"].writes = true;
     json all = diagnosis_json(diagnose(look));
     EXPECT_NEAR(all.at("cpu").get<double>(), 1.05, 1e-9);
     json work = all.at("work").at(0), crypt = all.at("workqueues").at(0), percpu = all.at("workqueues").at(1);
     for (const char* key : {"cpu", "work", "workqueues"}) all.erase(key);
     EXPECT_EQ(all, json::parse(R"({"seconds": 2.0, "online": 7, "unsampled": 0.0, "attributed": "ticks",
         "stuck": [{"name": "kworker/3:1", "work": "md_misc", "sleeps_in": "blk_mq_freeze_queue_wait"}],
+        "bypassed": [{"workqueue": "kcryptd-254:0-1", "options": ["no_write_workqueue"]}],
         "isolated": {"cpus": "6-7", "work": [
             {"workqueue": "mm_percpu_wq", "kind": "per-cpu", "function": "vmstat_update", "items": 40,
              "origins": [{"timer": true, "cpu": 6, "task": null, "items": 25},
@@ -398,12 +479,14 @@ TEST(DiagnosisJson, HasAllOfIt) {
     }
     EXPECT_EQ(crypt, json::parse(R"({"name": "kcryptd-254:0-1", "id": 1, "kind": "unbound", "max_active": 64,
         "scope": "cache", "finer": ["smt"], "coarser": [], "target": "kcryptd-254:0-1", "pool_cpus": 4,
-        "pool_shared": 1, "lock_share": 0.5, "lock_ns": 20000.0, "items": 2000, "cpu_hogs": null,
-        "cm_wakeups": null, "repatriated": 0, "mayday": null, "rescued": null})"));
+        "pool_shared": 1, "lock_share": 0.5, "lock_ns": 20000.0, "contention_ns": null, "contention_share": null,
+        "enqueue_ns": null, "items": 2000, "cpu_hogs": null,
+        "cm_wakeups": null, "repatriated": 0, "mayday": null, "rescued": null, "stalled": 0})"));
     EXPECT_EQ(percpu, json::parse(R"({"name": "mm_percpu_wq", "id": 2, "kind": "per-cpu", "max_active": null,
         "scope": null, "finer": [], "coarser": [], "target": null, "pool_cpus": null, "pool_shared": null,
-        "lock_share": null, "lock_ns": null, "items": 100, "cpu_hogs": 0, "cm_wakeups": 0,
-        "repatriated": null, "mayday": null, "rescued": null})"));
+        "lock_share": null, "lock_ns": null, "contention_ns": null, "contention_share": null,
+        "enqueue_ns": null, "items": 100, "cpu_hogs": 0, "cm_wakeups": 0,
+        "repatriated": null, "mayday": null, "rescued": null, "stalled": 0})"));
 }
 
 }  // namespace

@@ -94,6 +94,29 @@ TEST(Effect, CoversTheTruthAsOftenAsItSays) {
     }
 }
 
+TEST(Effect, TheMeanHasTheNormalIntervalFromSixteenPairs) {
+    for (const auto& [sums, text] : std::vector<std::pair<DifferenceSums, std::string>>{
+             {{}, "no difference"},
+             {{15, -1.5, 0.2}, "9.5% better"},
+             {{16, -1.6, 0.16}, "9.5% better (9.5 to 9.5)"},
+             {{100, -37, 14.6}, "31% better (30 to 32)"},
+             {{100, 1, 1.01}, "1% worse (0.97% better to 3% worse)"}})
+        EXPECT_EQ(effect_text(mean_effect_of(sums)), text) << sums.pairs;
+    Random random(4);
+    int covered = 0;
+    for (int i = 0; i < 500; i++) {
+        DifferenceSums sums;
+        for (int pair = 0; pair < 40; pair++) {
+            const double d = -0.2 + 0.05 * random.normal();
+            sums.add({1, d, d * d});
+        }
+        const auto interval = mean_effect_of(sums).interval.value();
+        const double truth = 100 * std::expm1(-0.2);
+        covered += interval.low <= truth && truth <= interval.high ? 1 : 0;
+    }
+    EXPECT_NEAR(covered, 475, 20);
+}
+
 TEST(Effect, SurvivesTiesAndExtremes) {
     const auto level = effect_of(std::vector<double>(16, 0.0));
     EXPECT_EQ(level.percent, 0);

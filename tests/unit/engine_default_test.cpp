@@ -36,7 +36,7 @@ TEST_F(EngineDefault, StaysOnceAFollowerMustBeLeft) {
         SCOPED_TRACE(pinned);
         use(policy);
         if (pinned) {
-            ASSERT_TRUE(engine_->orders().pin("@default", "smt"));
+            ASSERT_TRUE(engine_->pin("@default", "smt"));
         } else {
             ASSERT_TRUE(engine_->enter_slot({"@default"}).front());
             ASSERT_EQ(test::switch_to(*engine_, "@default", {Scope::smt, "smt", {}}).kind,
@@ -51,7 +51,7 @@ TEST_F(EngineDefault, StaysOnceAFollowerMustBeLeft) {
         EXPECT_EQ(state("@default"), State::reverted);
         EXPECT_THAT(reason("@default"), HasSubstr("`left-1` (left by the rule at rules.toml:3)"));
         EXPECT_THAT(reason("@default"), HasSubstr("before a reload"));
-        for (const auto& refused : {engine_->orders().pin("@default", "smt"), engine_->may_try("@default")}) {
+        for (const auto& refused : {engine_->pin("@default", "smt"), engine_->may_try("@default")}) {
             ASSERT_FALSE(refused);
             EXPECT_THAT(refused.error().text, HasSubstr("left-1"));
         }
@@ -68,11 +68,11 @@ TEST_F(EngineDefault, StaysWhileAFollowerIsReverted) {
     Policy policy = rule_for_all({});
     policy.default_scope.manage = true;
     use(policy);
-    ASSERT_TRUE(engine_->orders().revert("kcryptd"));
-    EXPECT_THAT(engine_->orders().note(), HasSubstr("`kcryptd` (reverted by an operator's order)"));
+    ASSERT_TRUE(engine_->revert("kcryptd"));
+    EXPECT_THAT(engine_->note(), HasSubstr("`kcryptd` (reverted by an operator's order)"));
     EXPECT_EQ(state("@default"), State::leave);
-    ASSERT_TRUE(engine_->orders().unpin("kcryptd"));
-    EXPECT_EQ(engine_->orders().note(), "");
+    ASSERT_TRUE(engine_->unpin("kcryptd"));
+    EXPECT_EQ(engine_->note(), "");
     EXPECT_EQ(state("@default"), State::waiting);
 }
 
@@ -112,19 +112,6 @@ TEST_F(EngineDefault, HandsAFollowerOverToTheDefault) {
 }
 
 // ---- strictness
-
-TEST_F(EngineDefault, SetsAndTakesBackStrictness) {
-    use(rule_for_all(test::planned(), true));
-    EXPECT_EQ(scope("kcryptd"), "smt");
-    EXPECT_EQ(strict("kcryptd"), "1");
-    EXPECT_EQ(on_disk().at("kcryptd").strict->claim, std::vector<std::string>{"1"});
-    engine_->reconcile();
-    EXPECT_EQ(asked(), 4U);
-    use(rule_for_all());
-    EXPECT_EQ(scope("kcryptd"), "smt");
-    engine_->restore_all();
-    EXPECT_EQ(strict("kcryptd"), "0");
-}
 
 // When a CPU comes online, the kernel resets the workers of strict workqueues to all CPUs
 // (kernel/workqueue.c, restore_unbound_workers_cpumask()).

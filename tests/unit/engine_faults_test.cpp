@@ -50,7 +50,7 @@ class EngineUnread : public EngineFaults, public testing::WithParamInterface<std
         restart();
         engine_->set_policy(kcryptd_only());
         reconcile(1);
-        ASSERT_TRUE(engine_->orders().revert(std::nullopt));
+        ASSERT_TRUE(engine_->revert(std::nullopt));
     }
     std::string text_;
 };
@@ -124,7 +124,7 @@ TEST_F(EngineFaults, SeesAnothersWordBesideAFileThatCannotBeRead) {
 
 // ---- refusals
 
-TEST_F(EngineFaults, SaysAPermanentErrorOnceAndDoesNotTryAgain) {
+TEST_F(EngineFaults, SaysAPermanentErrorOnceAndTriesAgainAfterAReload) {
     fail_writes({EINVAL, EINVAL, EINVAL, EINVAL});
     reconcile(5);
     EXPECT_THAT(files_->asked, ElementsAre("kcryptd=smt"));
@@ -133,22 +133,12 @@ TEST_F(EngineFaults, SaysAPermanentErrorOnceAndDoesNotTryAgain) {
     EXPECT_EQ(log_.count(Event::quarantined), 1U);
     EXPECT_FALSE(engine_->wants_retry());
     EXPECT_THAT(on_disk(), IsEmpty()) << "nothing of ours is there";
-}
-
-TEST_F(EngineFaults, TriesARefusedWordAgainAfterAReload) {
-    fail_writes({EPERM});
-    reconcile(2);
+    fail_writes({EBUSY, EBUSY});
     engine_->set_policy(kcryptd_only());
-    reconcile(1);
-    EXPECT_EQ(state("kcryptd"), State::set);
-}
-
-TEST_F(EngineFaults, TriesAnotherWordThanTheRefusedOne) {
-    fail_writes({EPERM});
-    reconcile(1);
-    engine_->set_policy(kcryptd_only(fixed(Scope::cpu)));
-    reconcile(1);
-    EXPECT_EQ(scope("kcryptd"), "cpu");
+    reconcile(3);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    EXPECT_FALSE(engine_->wants_retry());
+    EXPECT_EQ(log_.count(Event::quarantined), 1U);
 }
 
 TEST_F(EngineFaults, TriesABusyKernelThreeTimesThenQuarantines) {
@@ -168,15 +158,6 @@ TEST_F(EngineFaults, TriesABusyKernelThreeTimesThenQuarantines) {
     reconcile(3);
     EXPECT_EQ(asked(), 3U);
     EXPECT_EQ(log_.count(Event::quarantined), 1U);
-}
-
-TEST_F(EngineFaults, GetsThereAfterABusyMoment) {
-    fail_writes({EBUSY, EBUSY});
-    reconcile(3);
-    EXPECT_EQ(state("kcryptd"), State::set);
-    EXPECT_EQ(scope("kcryptd"), "smt");
-    EXPECT_FALSE(engine_->wants_retry());
-    EXPECT_EQ(log_.at_least(LOG_WARNING), 0U);
 }
 
 TEST_F(EngineFaults, DoesNotAskForTriesThatItWillNotMake) {
@@ -274,14 +255,10 @@ class Prefixes : public EngineFaults {
     }
 };
 
-TEST_F(Prefixes, AreLearnedByReadingBack) {
-    EXPECT_FALSE(engine_->reconciler().names_cut_short());
-    reconcile(1);
-    EXPECT_TRUE(engine_->reconciler().names_cut_short());
-}
-
 TEST_F(Prefixes, LeaveTheBaselineAndSayUnsupported) {
+    EXPECT_FALSE(engine_->reconciler().counts().names_cut_short);
     reconcile(4);
+    EXPECT_TRUE(engine_->reconciler().counts().names_cut_short);
     EXPECT_THAT(files_->asked, ElementsAre("kcryptd=cache_shard", "kcryptd=default"));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(state("kcryptd"), State::unsupported);
@@ -289,16 +266,6 @@ TEST_F(Prefixes, LeaveTheBaselineAndSayUnsupported) {
     EXPECT_EQ(log_.count(Event::unsupported), 1U);
     EXPECT_EQ(log_.count(Event::external), 0U);
     EXPECT_THAT(on_disk(), IsEmpty());
-}
-
-TEST_F(Prefixes, HaveTheMisreadWordOnDiskBeforeTheWrite) {
-    std::vector<std::string> claim;
-    files_->on_write = [&](const auto&, const auto& word) {
-        if (word == "cache_shard") claim = on_disk().at("kcryptd").main.claim;
-        return 0;
-    };
-    reconcile(1);
-    EXPECT_THAT(claim, ElementsAre("default", "cache_shard", "cache"));
 }
 
 TEST_F(Prefixes, AreUndoneAfterADeathRightBehindTheWrite) {

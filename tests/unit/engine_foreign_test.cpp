@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Other writers of the same files, including daemons that died.
+// Other writers of the same files, including daemons that died; targets that are held. The walk of
+// ownership_property_test.cpp has the cases of who wrote what when; here is what it does not see.
 #include <gmock/gmock.h>
 #include <syslog.h>
+
+#include <cerrno>
 
 #include "fake_rig.h"
 #include "targets/engine.h"
@@ -73,62 +76,6 @@ TEST_F(OtherWriters, AreLeftAloneUntilAReload) {
     EXPECT_EQ(state("kcryptd"), State::set);
 }
 
-TEST_F(OtherWriters, AreStillOthersAfterAReloadWhileTheirWordIsThere) {
-    set_scope("kcryptd", "numa");
-    reconcile(1);
-    engine_->set_policy(kcryptd_only());
-    reconcile(2);
-    EXPECT_EQ(scope("kcryptd"), "numa");
-    EXPECT_EQ(state("kcryptd"), State::external);
-}
-
-TEST_F(OtherWriters, AreNoticedWhereTheyWriteOurBaseline) {
-    set_scope("kcryptd", "default (cache)");
-    reconcile(3);
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(state("kcryptd"), State::external);
-    EXPECT_EQ(files_->writes(), 1U);
-}
-
-TEST_F(OtherWriters, AreNoticedWhereTheyWriteAnEarlierWordOfOurs) {
-    engine_->set_policy(kcryptd_only(fixed(Scope::cpu)));
-    reconcile(1);
-    set_scope("kcryptd", "smt");
-    reconcile(2);
-    EXPECT_EQ(scope("kcryptd"), "smt");
-    EXPECT_EQ(state("kcryptd"), State::external);
-}
-
-// We wrote smt, then cpu after a reload. A smt that appears later is of an external writer.
-TEST_F(OtherWriters, ThatWriteAnEarlierWordOfOursKeepItWhenWeStop) {
-    engine_->set_policy(kcryptd_only(fixed(Scope::cpu)));
-    reconcile(1);
-    ASSERT_EQ(scope("kcryptd"), "cpu");
-    EXPECT_THAT(on_disk().at("kcryptd").main.claim, ElementsAre("cpu")) << "on disk as in memory";
-    set_scope("kcryptd", "smt");
-    engine_->restore_all();
-    EXPECT_EQ(scope("kcryptd"), "smt");
-    EXPECT_THAT(on_disk(), IsEmpty());
-}
-
-TEST_F(OtherWriters, ThatWriteWhileWeAreStoppedKeepIt) {
-    engine_->set_policy(kcryptd_only(fixed(Scope::cpu)));
-    reconcile(1);
-    for (const char* word : {"smt", "default (cache)", "numa"}) {
-        engine_->set_policy(kcryptd_only(fixed(Scope::cpu)));
-        set_scope("kcryptd", "default (cache)");
-        engine_->set_policy(kcryptd_only(fixed(Scope::cpu)));
-        reconcile(1);
-        ASSERT_EQ(scope("kcryptd"), "cpu") << word;
-        engine_->keep_all();
-        set_scope("kcryptd", word);
-        restart();
-        reconcile(2);
-        EXPECT_EQ(scope("kcryptd"), word);
-        EXPECT_EQ(state("kcryptd"), State::external) << word;
-    }
-}
-
 TEST_F(OtherWriters, OfTheStrictnessAreKnownAsSuchAfterARestart) {
     Policy policy = kcryptd_only();
     policy.rules[0].strict = true;
@@ -146,47 +93,6 @@ TEST_F(OtherWriters, OfTheStrictnessAreKnownAsSuchAfterARestart) {
         reconcile(1);
         ASSERT_EQ(strict("kcryptd"), "1");
     }
-}
-
-TEST_F(OtherWriters, AreNoticedByALook) {
-    set_scope("kcryptd", "numa");
-    engine_->look();
-    EXPECT_EQ(state("kcryptd"), State::external);
-}
-
-TEST_F(OtherWriters, KeepTheirWordWhenWeStopAndLeaveNoEntry) {
-    set_scope("kcryptd", "numa");
-    engine_->restore_all();
-    EXPECT_EQ(scope("kcryptd"), "numa");
-    EXPECT_THAT(on_disk(), IsEmpty());
-}
-
-TEST_F(OtherWriters, KeepTheirWordWhenWeObserveOrLeave) {
-    set_scope("kcryptd", "numa");
-    engine_->observe("switched off");
-    reconcile(2);
-    EXPECT_EQ(scope("kcryptd"), "numa");
-}
-
-TEST_F(OtherWriters, BetweenOurLookAndOurWriteAreFoundByTheRead) {
-    engine_->set_policy(kcryptd_only(fixed(Scope::cpu)));
-    int reads = 0;
-    files_->on_read = [&](const auto&) {
-        if (++reads == 1) set_scope("kcryptd", "numa");
-        return 0;
-    };
-    reconcile(1);
-    EXPECT_EQ(scope("kcryptd"), "numa");
-    EXPECT_EQ(state("kcryptd"), State::external);
-    EXPECT_EQ(files_->writes(), 1U);
-}
-
-TEST_F(OtherWriters, BeforeWeEverWroteAreTheBaseline) {
-    engine_->restore_all();
-    set_scope("kcryptd", "numa");
-    reconcile(1);
-    EXPECT_EQ(scope("kcryptd"), "smt");
-    EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "numa");
 }
 
 TEST_F(OtherWriters, OfTheDefaultMoveItsFollowersAndNotUs) {
@@ -223,35 +129,6 @@ TEST_F(DeadDaemons, AdoptsWhatAnEarlierDaemonLeft) {
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
-TEST_F(DeadDaemons, PutsBackWhatAnEarlierDaemonLeftWhereItIsNotWantedAnyMore) {
-    reconcile(1);
-    restart();
-    engine_->set_policy(rule_for_all(test::leave()));
-    reconcile(1);
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_THAT(on_disk(), IsEmpty());
-}
-
-TEST_F(DeadDaemons, SeesAForeignWordThatWasWrittenWhileNoDaemonRan) {
-    reconcile(1);
-    set_scope("kcryptd", "numa");
-    restart();
-    reconcile(2);
-    EXPECT_EQ(scope("kcryptd"), "numa");
-    EXPECT_EQ(state("kcryptd"), State::external);
-    EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "default") << "not taken for a baseline";
-}
-
-TEST_F(DeadDaemons, AppliesWhatADeadDaemonOnlyAnnounced) {
-    files_->on_write = [&](const auto&, const auto&) -> int { throw std::runtime_error("kill -9"); };
-    EXPECT_THROW(engine_->reconcile(), std::runtime_error);
-    EXPECT_THAT(on_disk(), ElementsAre(Key("kcryptd")));
-    restart();
-    reconcile(1);
-    EXPECT_EQ(scope("kcryptd"), "smt");
-    EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "default");
-}
-
 TEST_F(DeadDaemons, ForgetsEntriesOfWorkqueuesThatWentAwayMeanwhile) {
     reconcile(1);
     tree_.remove("sys/devices/virtual/workqueue/kcryptd");
@@ -259,6 +136,59 @@ TEST_F(DeadDaemons, ForgetsEntriesOfWorkqueuesThatWentAwayMeanwhile) {
     reconcile(1);
     EXPECT_THAT(on_disk(), IsEmpty());
     EXPECT_EQ(log_.at_least(LOG_WARNING), 0U);
+}
+
+// ---- what is held, and the effect on other targets
+
+class EngineHeld : public test::Rig {};
+
+TEST_F(EngineHeld, WhatIsOursBesideAForeignStrictnessStaysUntilNothingMayBeWritten) {
+    engine_->set_policy(test::rule_for_all(test::planned(), true));
+    engine_->reconcile();
+    tree_.write(test::wq_path("kcryptd", "affinity_strict"), "0\n");
+    engine_->reconcile();
+    ASSERT_EQ(state("kcryptd"), State::external);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    engine_->observe("/etc/wq-tuned/disabled exists");
+    engine_->reconcile();
+    EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "default (cache) 0");
+    files_->asked.clear();
+    engine_->reconcile();
+    EXPECT_EQ(asked(), 0U);
+    EXPECT_EQ(state("kcryptd"), State::external);
+}
+TEST_F(EngineHeld, FollowersOfARefusedDefaultArePlannedForThemselves) {
+    files_->on_write = [](const auto& name, const auto&) { return name == kDefaultTarget ? EPERM : 0; };
+    Policy p = test::rule_for_all();
+    p.default_scope.manage = true;
+    p.default_scope.wish = test::planned();
+    engine_->set_policy(p);
+    engine_->reconcile();
+    engine_->reconcile();
+    EXPECT_EQ(state("@default"), State::quarantined);
+    EXPECT_EQ(scope("kcryptd"), "smt") << name_of(state("kcryptd")) << " " << reason("kcryptd");
+}
+TEST_F(EngineHeld, PinOnRecordWhilePodsUnknownAfterRestart) {
+    ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
+    engine_->observe("x");
+    engine_->reconcile();
+    restart();
+    topology_.warnings = {"CPU 3 is odd"};
+    engine_->reconcile();
+    EXPECT_EQ(asked(), 0U) << "pods unknown forbids new writes";
+}
+
+TEST_F(EngineHeld, AForeignWordIsLeftWhereWeNeverWrote) {
+    engine_->set_policy(test::rule_for_all({ScopeWish::Kind::fixed, Scope::cache}));
+    engine_->reconcile();
+    ASSERT_EQ(state("kcryptd"), State::as_planned);
+    set_scope("kcryptd", "cpu");
+    engine_->reconcile();
+    EXPECT_EQ(state("kcryptd"), State::external);
+    engine_->reconcile();
+    engine_->restore_all();
+    EXPECT_EQ(scope("kcryptd"), "cpu");
+    EXPECT_EQ(asked(), 0U);
 }
 
 }  // namespace

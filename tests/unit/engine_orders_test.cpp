@@ -5,7 +5,6 @@
 #include <cerrno>
 
 #include "fake_rig.h"
-#include "service/status.h"
 #include "targets/engine.h"
 
 namespace wq {
@@ -36,7 +35,7 @@ class Orders : public test::Rig {
 };
 
 TEST_F(Orders, PinHoldsAScopeWhateverThePlan) {
-    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
+    ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
     EXPECT_EQ(scope("kcryptd"), "cpu");
     EXPECT_EQ(state("kcryptd"), State::pinned);
     EXPECT_EQ(on_disk().at("kcryptd").holder, Holder::pin);
@@ -44,39 +43,16 @@ TEST_F(Orders, PinHoldsAScopeWhateverThePlan) {
     apply_the_plan();
     EXPECT_EQ(scope("kcryptd"), "cpu");
     EXPECT_EQ(scope("writeback"), "smt");
-    EXPECT_EQ(state("kcryptd"), State::pinned);
-}
-
-TEST_F(Orders, PinHasItsBaselineOnDiskBeforeTheWrite) {
-    Owned seen;
-    files_->on_write = [&](const auto&, const auto&) {
-        seen = on_disk().at("kcryptd");
-        return 0;
-    };
-    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
-    EXPECT_EQ(seen.main.baseline, "default");
-    EXPECT_THAT(seen.main.claim, ElementsAre("default", "cpu"));
-    EXPECT_EQ(seen.holder, Holder::pin);
-    EXPECT_EQ(seen.note, "cpu");
-}
-
-TEST_F(Orders, PinOutlivesARestartAndAReload) {
-    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
     restart();
     apply_the_plan();
-    EXPECT_EQ(scope("kcryptd"), "cpu");
     EXPECT_EQ(state("kcryptd"), State::pinned);
-}
-
-TEST_F(Orders, PinChangesItsMind) {
-    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
-    ASSERT_TRUE(engine_->orders().pin("kcryptd", "numa"));
+    ASSERT_TRUE(engine_->pin("kcryptd", "numa"));
     EXPECT_EQ(scope("kcryptd"), "numa");
     EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "default");
 }
 
 TEST_F(Orders, PinOfTheDefaultMovesItsFollowers) {
-    ASSERT_TRUE(engine_->orders().pin("@default", "system"));
+    ASSERT_TRUE(engine_->pin("@default", "system"));
     EXPECT_EQ(default_scope(), "system");
     engine_->reconcile();
     EXPECT_EQ(state("@default"), State::pinned);
@@ -85,31 +61,9 @@ TEST_F(Orders, PinOfTheDefaultMovesItsFollowers) {
     EXPECT_EQ(default_scope(), "cache");
 }
 
-// A pin names a scope, but no strictness.
-TEST_F(Orders, PinThatCutsOffAStrictWindowPutsTheStrictnessBack) {
-    put_strict_candidate_in_place();
-    ASSERT_EQ(strict("kcryptd"), "1");
-    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
-    EXPECT_EQ(state("kcryptd"), State::pinned);
-    EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "cpu 0");
-    EXPECT_FALSE(on_disk().at("kcryptd").strict->may_be_ours());
-    apply_the_plan();
-    EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "cpu 0");
-}
-
-TEST_F(Orders, PinPutsBackTheStrictnessOfARuleToo) {
-    engine_->set_policy(rule_for_all(test::planned(), true));
-    engine_->reconcile();
-    ASSERT_EQ(strict("kcryptd"), "1");
-    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
-    EXPECT_EQ(strict("kcryptd"), "0");
-    ASSERT_TRUE(engine_->orders().unpin("kcryptd"));
-    EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "smt 1");
-}
-
 TEST_F(Orders, PinEndsWhereTheDaemonStopsAndSettingsAreKept) {
-    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
-    ASSERT_TRUE(engine_->orders().revert("writeback"));
+    ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
+    ASSERT_TRUE(engine_->revert("writeback"));
     engine_->keep_all();
     EXPECT_THAT(on_disk(), ElementsAre(testing::Key("kcryptd"))) << "which holds something of ours";
     EXPECT_EQ(scope("kcryptd"), "cpu");
@@ -120,7 +74,7 @@ TEST_F(Orders, PinEndsWhereTheDaemonStopsAndSettingsAreKept) {
 }
 
 TEST_F(Orders, PinIsBackAfterAForeignWriteThatIsTakenBack) {
-    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
+    ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
     set_scope("kcryptd", "numa");
     engine_->reconcile();
     ASSERT_EQ(state("kcryptd"), State::external);
@@ -135,31 +89,21 @@ TEST_F(Orders, PinIsBackAfterAForeignWriteThatIsTakenBack) {
     EXPECT_EQ(scope("kcryptd"), "cpu");
 }
 
-TEST_F(Orders, PinOfAWordInPlaceIsNoWrite) {
-    set_scope("kcryptd", "cpu");
-    restart();  // found at start, so it is not an external write
-    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
-    EXPECT_EQ(asked(), 0U);
-    EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "cpu");
-    ASSERT_TRUE(engine_->orders().unpin("kcryptd"));
-    EXPECT_EQ(scope("kcryptd"), "cpu");
-}
-
 TEST_F(Orders, UnpinGoesBackToWhatThePlanAllows) {
-    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
-    ASSERT_TRUE(engine_->orders().unpin("kcryptd"));
+    ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
+    ASSERT_TRUE(engine_->unpin("kcryptd"));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_THAT(on_disk(), IsEmpty());
     apply_the_plan();
-    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
-    ASSERT_TRUE(engine_->orders().unpin("kcryptd"));
+    ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
+    ASSERT_TRUE(engine_->unpin("kcryptd"));
     EXPECT_EQ(scope("kcryptd"), "smt");
 }
 
 TEST_F(Orders, RevertHoldsTheBaselineUntilAReload) {
     apply_the_plan();
-    ASSERT_TRUE(engine_->orders().revert("kcryptd"));
+    ASSERT_TRUE(engine_->revert("kcryptd"));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(state("kcryptd"), State::reverted);
     EXPECT_EQ(scope("writeback"), "smt");
@@ -168,19 +112,11 @@ TEST_F(Orders, RevertHoldsTheBaselineUntilAReload) {
     restart();
     engine_->reconcile();
     EXPECT_EQ(state("kcryptd"), State::reverted) << "a restart is no reload";
+    ASSERT_TRUE(engine_->unpin("kcryptd"));
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    ASSERT_TRUE(engine_->revert("kcryptd"));
     apply_the_plan();
     EXPECT_EQ(scope("kcryptd"), "smt");
-}
-
-TEST_F(Orders, RevertOfEverything) {
-    apply_the_plan();
-    set_scope("writeback", "numa");
-    engine_->reconcile();
-    ASSERT_EQ(state("writeback"), State::external);
-    ASSERT_TRUE(engine_->orders().revert(std::nullopt));
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(scope("writeback"), "numa") << "not ours";
-    EXPECT_EQ(state("kcryptd"), State::reverted);
 }
 
 // A workqueue without a setting of ours is held too: it follows @default, and while @default is held it would
@@ -192,7 +128,7 @@ TEST_F(Orders, RevertOfEverythingHoldsWhatNeedsNoSettingToo) {
     engine_->set_policy(policy);
     engine_->reconcile();
     ASSERT_EQ(state("kcryptd"), State::as_planned);
-    ASSERT_TRUE(engine_->orders().revert(std::nullopt));
+    ASSERT_TRUE(engine_->revert(std::nullopt));
     engine_->reconcile();
     EXPECT_EQ(default_scope(), "cache");
     EXPECT_EQ(state("kcryptd"), State::reverted);
@@ -203,22 +139,21 @@ TEST_F(Orders, RevertOfEverythingHoldsWhatNeedsNoSettingToo) {
 TEST_F(Orders, RevertSaysWhereItFailsAndTriesAgain) {
     apply_the_plan();
     files_->on_write = [](const auto&, const auto& word) { return word == "default" ? EBUSY : 0; };
-    for (int i = 0; i < 5; i++)
-        EXPECT_FALSE(engine_->orders().revert("kcryptd")) << "for the " << i << "th time";
+    for (int i = 0; i < 5; i++) EXPECT_FALSE(engine_->revert("kcryptd")) << "for the " << i << "th time";
     files_->on_write = {};
-    EXPECT_TRUE(engine_->orders().revert("kcryptd"));
+    EXPECT_TRUE(engine_->revert("kcryptd"));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
 TEST_F(Orders, APinThatFailsLeavesTheOrderBeforeIt) {
     apply_the_plan();
-    ASSERT_TRUE(engine_->orders().revert("kcryptd"));
+    ASSERT_TRUE(engine_->revert("kcryptd"));
     files_->on_write = [](const auto&, const auto& word) { return word == "numa" ? EINVAL : 0; };
-    EXPECT_FALSE(engine_->orders().pin("kcryptd", "numa"));
+    EXPECT_FALSE(engine_->pin("kcryptd", "numa"));
     EXPECT_EQ(state("kcryptd"), State::reverted);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
-    EXPECT_FALSE(engine_->orders().pin("kcryptd", "numa"));
+    ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
+    EXPECT_FALSE(engine_->pin("kcryptd", "numa"));
     engine_->reconcile();
     EXPECT_EQ(state("kcryptd"), State::pinned);
     EXPECT_EQ(scope("kcryptd"), "cpu");
@@ -229,96 +164,84 @@ TEST_F(Orders, APinDoesNotLiftTheRefusalOfAnotherScope) {
     apply_the_plan();
     ASSERT_EQ(state("kcryptd"), State::quarantined);
     files_->asked.clear();
-    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
-    ASSERT_TRUE(engine_->orders().unpin("kcryptd"));
+    ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
+    ASSERT_TRUE(engine_->unpin("kcryptd"));
     engine_->reconcile();
     EXPECT_EQ(state("kcryptd"), State::quarantined);
     EXPECT_THAT(files_->asked, Not(Contains("kcryptd=smt")));
 }
 
-TEST_F(Orders, RevertKeepsAWaitingTargetFromBeingApplied) {
-    ASSERT_TRUE(engine_->orders().revert("kcryptd"));
-    EXPECT_EQ(state("kcryptd"), State::reverted);
-    EXPECT_EQ(asked(), 0U);
-}
-
-TEST_F(Orders, UnpinEndsARevert) {
-    apply_the_plan();
-    ASSERT_TRUE(engine_->orders().revert("kcryptd"));
-    ASSERT_TRUE(engine_->orders().unpin("kcryptd"));
-    EXPECT_EQ(scope("kcryptd"), "smt");
-}
-
 // ---- refusals
 
 TEST_F(Orders, AreRefusedForWhatIsNoTargetOrCannotBeTouched) {
-    expect_refused(engine_->orders().pin("nobody", "smt"), "no such target", ENOENT);
-    expect_refused(engine_->orders().revert("nobody"), "no such target", ENOENT);
-    expect_refused(engine_->orders().unpin("nobody"), "neither pinned nor reverted", ENOENT);
-    expect_refused(engine_->orders().unpin("kcryptd"), "neither pinned nor reverted", ENOENT);
-    expect_refused(engine_->orders().pin("../../../../etc", "smt"), "no such target", ENOENT);
+    expect_refused(engine_->pin("nobody", "smt"), "no such target", ENOENT);
+    expect_refused(engine_->revert("nobody"), "no such target", ENOENT);
+    expect_refused(engine_->unpin("nobody"), "neither pinned nor reverted", ENOENT);
+    expect_refused(engine_->unpin("kcryptd"), "neither pinned nor reverted", ENOENT);
+    expect_refused(engine_->pin("../../../../etc", "smt"), "no such target", ENOENT);
     tree_.write(test::wq_path("kcryptd", "max_active"), "1\n");
-    expect_refused(engine_->orders().pin("kcryptd", "smt"), "max_active is 1", EPERM);
-    expect_refused(engine_->orders().revert("kcryptd"), "max_active is 1", EPERM);
+    expect_refused(engine_->pin("kcryptd", "smt"), "max_active is 1", EPERM);
+    expect_refused(engine_->revert("kcryptd"), "max_active is 1", EPERM);
 }
 
 TEST_F(Orders, AreRefusedForWordsThatAreNoScopeOfThisKernel) {
-    expect_refused(engine_->orders().pin("kcryptd", "pony"), "'pony' is not a scope", EINVAL);
-    expect_refused(engine_->orders().pin("kcryptd", "default"), "'default' is not a scope", EINVAL);
-    expect_refused(engine_->orders().pin("kcryptd", "cache_shard"), "no cache_shard", EOPNOTSUPP);
+    expect_refused(engine_->pin("kcryptd", "pony"), "'pony' is not a scope", EINVAL);
+    expect_refused(engine_->pin("kcryptd", "default"), "'default' is not a scope", EINVAL);
+    expect_refused(engine_->pin("kcryptd", "cache_shard"), "no cache_shard", EOPNOTSUPP);
 }
 
 TEST_F(Orders, AreRefusedWhileObservingOrExternalOrPodsAreUnknown) {
     engine_->observe("switched off");
-    expect_refused(engine_->orders().pin("kcryptd", "smt"), "switched off", EPERM);
-    expect_refused(engine_->orders().revert("kcryptd"), "switched off", EPERM);
+    expect_refused(engine_->pin("kcryptd", "smt"), "switched off", EPERM);
+    expect_refused(engine_->revert("kcryptd"), "switched off", EPERM);
+    expect_refused(engine_->revert(std::nullopt), "switched off", EPERM);
     engine_->observe("");
     see(test::without(topology_, "3"));
-    ASSERT_TRUE(engine_->orders().pin("kcryptd", "smt")) << "CPU 3 was seen";
+    ASSERT_TRUE(engine_->pin("kcryptd", "smt")) << "CPU 3 was seen";
     set_scope("kcryptd", "numa");
-    expect_refused(engine_->orders().pin("kcryptd", "cpu"), "holds 'numa'", EPERM);
-    expect_refused(engine_->orders().revert("kcryptd"), "holds 'numa'", EPERM);
+    expect_refused(engine_->pin("kcryptd", "cpu"), "holds 'numa'", EPERM);
+    expect_refused(engine_->revert("kcryptd"), "holds 'numa'", EPERM);
     Topology plugged = topology_;
     plugged.warnings = {"CPU 30 is odd"};
     see(plugged);
-    expect_refused(engine_->orders().pin("writeback", "cpu"), "pods unknown", EPERM);
+    expect_refused(engine_->pin("writeback", "cpu"), "pods unknown", EPERM);
     EXPECT_EQ(scope("kcryptd"), "numa");
     EXPECT_EQ(asked(), 1U);
 }
 
 TEST_F(Orders, AreRefusedWhereTheKernelRefuses) {
     files_->on_write = [](const auto&, const auto&) { return EINVAL; };
-    expect_refused(engine_->orders().pin("kcryptd", "cpu"), "Invalid argument", EIO);
+    expect_refused(engine_->pin("kcryptd", "cpu"), "Invalid argument", EIO);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_THAT(on_disk(), IsEmpty()) << "no order is left to be tried later";
     engine_->reconcile();
     EXPECT_EQ(asked(), 1U);
     files_->on_write = nullptr;
-    EXPECT_TRUE(engine_->orders().pin("kcryptd", "cpu")) << "an operator may try again";
-}
-
-TEST_F(Orders, AreRefusedWhereTheKernelIsBusyAndNotTriedLater) {
-    int left = 1;
-    files_->on_write = [&](const auto&, const auto&) { return left-- > 0 ? EBUSY : 0; };
-    expect_refused(engine_->orders().pin("kcryptd", "cpu"), "busy", EIO);
-    engine_->reconcile();
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_FALSE(engine_->wants_retry());
+    EXPECT_TRUE(engine_->pin("kcryptd", "cpu")) << "an operator may try again";
 }
 
 TEST_F(Orders, AnUnpinThatCannotPutBackSaysSoAndCanBeTriedAgain) {
-    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
+    ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
     files_->on_write = [](const auto&, const auto&) { return EPERM; };
     for (int i = 0; i < 4; i++)
-        expect_refused(engine_->orders().unpin("kcryptd"), "kcryptd: not put back to 'default'", EIO);
+        expect_refused(engine_->unpin("kcryptd"), "kcryptd: not put back to 'default'", EIO);
     EXPECT_EQ(scope("kcryptd"), "cpu");
     EXPECT_EQ(state("kcryptd"), State::pinned);
     EXPECT_EQ(on_disk().at("kcryptd").holder, Holder::pin);
     EXPECT_EQ(on_disk().at("kcryptd").note, "cpu");
     files_->on_write = nullptr;
-    EXPECT_TRUE(engine_->orders().unpin("kcryptd"));
+    EXPECT_TRUE(engine_->unpin("kcryptd"));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_THAT(on_disk(), IsEmpty());
+}
+
+TEST_F(Orders, AreRefusedWhereTheKernelIsBusyAndNotTriedLater) {
+    int left = 1;
+    files_->on_write = [&](const auto&, const auto&) { return left-- > 0 ? EBUSY : 0; };
+    expect_refused(engine_->pin("kcryptd", "cpu"), "busy", EIO);
+    engine_->reconcile();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_FALSE(engine_->wants_retry());
 }
 
 TEST_F(Orders, AreRefusedWhereTheTargetVanishes) {
@@ -326,13 +249,13 @@ TEST_F(Orders, AreRefusedWhereTheTargetVanishes) {
         tree_.remove("sys/devices/virtual/workqueue/kcryptd");
         return 0;
     };
-    expect_refused(engine_->orders().pin("kcryptd", "cpu"), "vanished", ENOENT);
+    expect_refused(engine_->pin("kcryptd", "cpu"), "vanished", ENOENT);
     EXPECT_THAT(on_disk(), IsEmpty());
 }
 
 TEST_F(Orders, AreRefusedWhereTheBaselineCannotBeSaved) {
     no_state_folder();
-    EXPECT_FALSE(engine_->orders().pin("kcryptd", "cpu"));
+    EXPECT_FALSE(engine_->pin("kcryptd", "cpu"));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
@@ -343,36 +266,11 @@ TEST_F(Orders, ThatFailLeaveThePlanInForce) {
     engine_->set_policy(rule_for_all(test::fixed(Scope::smt)));
     engine_->reconcile();
     ASSERT_EQ(scope("kcryptd"), "smt");
-    EXPECT_FALSE(engine_->orders().pin("kcryptd", "cache_shard"));
+    EXPECT_FALSE(engine_->pin("kcryptd", "cache_shard"));
     engine_->reconcile();
     EXPECT_EQ(log_.count(Event::external), 0U) << reason("kcryptd");
     EXPECT_EQ(scope("kcryptd"), "smt");
     EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "default");
-}
-
-// ---- status
-
-TEST_F(Orders, AndStatesAreShown) {
-    apply_the_plan();
-    ASSERT_TRUE(engine_->orders().pin("writeback", "cpu"));
-    const auto status = status_json(*engine_, nullptr, "running");
-    EXPECT_EQ(status["daemon"]["state"], "running");
-    EXPECT_EQ(status["daemon"]["mode"], "tune");
-    EXPECT_EQ(status["daemon"]["writes"], 3);
-    const auto& targets = status["targets"];
-    ASSERT_EQ(targets.size(), 3U);
-    EXPECT_EQ(targets[0]["name"], "@default");
-    EXPECT_EQ(targets[0]["kind"], "default");
-    EXPECT_EQ(targets[0]["baseline"], "cache");
-    EXPECT_EQ(targets[1]["name"], "kcryptd");
-    EXPECT_EQ(targets[1]["scope"], "smt");
-    EXPECT_EQ(targets[1]["effective"], "smt");
-    EXPECT_EQ(targets[1]["baseline"], "default");
-    EXPECT_EQ(targets[1]["planned"], "smt");
-    EXPECT_EQ(targets[1]["state"], "set");
-    EXPECT_TRUE(targets[1]["comparison"].is_null());
-    EXPECT_EQ(targets[2]["state"], "pinned");
-    EXPECT_EQ(targets[2]["scope"], "cpu");
 }
 
 }  // namespace

@@ -14,7 +14,6 @@ using test::fixed;
 using test::leave;
 using test::rule_for_all;
 using test::without;
-using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -52,23 +51,6 @@ TEST_F(EngineTest, WritesNothingWhereThePlanIsInPlace) {
     EXPECT_TRUE(log_.lines.empty());
 }
 
-TEST_F(EngineTest, HasEveryBaselineOnDiskBeforeTheFirstWrite) {
-    std::vector<std::map<std::string, Owned>> seen;
-    files_->on_write = [&](const auto&, const auto&) {
-        seen.push_back(on_disk());
-        return 0;
-    };
-    engine_->reconcile();
-    ASSERT_EQ(seen.size(), 2U);
-    for (const auto& entries : seen) {
-        ASSERT_THAT(entries, ElementsAre(Key("kcryptd"), Key("writeback")));
-        EXPECT_EQ(entries.at("kcryptd").main.baseline, "default");
-        EXPECT_EQ(entries.at("kcryptd").strict->baseline, "0");
-        EXPECT_THAT(entries.at("kcryptd").main.claim, ElementsAre("default", "smt"));
-        EXPECT_EQ(entries.at("kcryptd").inode, target("kcryptd").now.inode);
-    }
-}
-
 TEST_F(EngineTest, WritesNothingWhereTheBaselineCannotBeSaved) {
     no_state_folder();
     engine_->reconcile();
@@ -96,34 +78,20 @@ TEST_F(EngineTest, PutsBackEvenWhereTheBaselineCannotBeSaved) {
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
-TEST_F(EngineTest, KeepsTheFirstBaselineThroughChangesOfPlan) {
+// Health reads the kernel's counts then, because a write zeroes them.
+TEST_F(EngineTest, TellsThatItIsAboutToWriteOnlyWhereItWrites) {
+    std::vector<std::size_t> when;  // writes until then
+    files_->about_to_write = [&] { when.push_back(asked()); };
     engine_->reconcile();
-    use(rule_for_all(fixed(Scope::cpu)));
-    EXPECT_EQ(scope("kcryptd"), "cpu");
-    EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "default");
-    EXPECT_THAT(on_disk().at("kcryptd").main.claim, ElementsAre("cpu")) << "and no earlier word";
-    engine_->restore_all();
-    EXPECT_THAT(scope("kcryptd"), HasSubstr("default"));
-}
-
-TEST_F(EngineTest, NamesTheStrictnessWhereItAloneChanges) {
-    use(rule_for_all(fixed(Scope::cache), true));
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(strict("kcryptd"), "1");
-    EXPECT_THAT(log_.lines,
-                testing::Contains(testing::Field(
-                    &LogLine::text, HasSubstr("kcryptd: affinity_strict 0 -> 1: the rule has strict = true; "
-                                              "in place: the rule names `cache`"))));
-}
-
-TEST_F(EngineTest, PutsBackWhatTheRulesNoLongerWant) {
+    EXPECT_THAT(when, ElementsAre(0, 1));
     engine_->reconcile();
+    EXPECT_EQ(when.size(), 2U) << "nothing is written";
     use(rule_for_all(leave()));
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(state("kcryptd"), State::leave);
-    EXPECT_THAT(on_disk(), IsEmpty());
-    EXPECT_EQ(files_->writes(), 4U);
-    EXPECT_EQ(log_.count(Event::restored), 2U);
+    EXPECT_THAT(when, ElementsAre(0, 1, 2, 3));
+    when.clear();
+    put_strict_candidate_in_place();
+    ASSERT_FALSE(when.empty()) << "an arm of a slot";
+    EXPECT_EQ(when.front(), 4U);
 }
 
 TEST_F(EngineTest, WithAutoItWaitsAndWhatWasSetFirstGoesBack) {
@@ -156,20 +124,36 @@ TEST_F(EngineTest, ObservesAndPutsEverythingBack) {
     EXPECT_EQ(scope("kcryptd"), "smt");
 }
 
-TEST_F(EngineTest, ObservesByPolicy) {
-    engine_->reconcile();
-    Policy observe = rule_for_all();
-    observe.mode = Mode::observe;
-    use(observe);
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(engine_->observing(), "mode is observe");
-}
-
-TEST_F(EngineTest, OnlyLooksWhenToldToLook) {
-    engine_->look();
-    EXPECT_EQ(asked(), 0U);
-    EXPECT_FALSE(tree_.exists("run/wq-tuned/owned.json"));
-    EXPECT_EQ(target("kcryptd").plan.planned, Scope::smt);
+// Each row changes something without an event; check() looks at everything at once, or only the 16th does.
+TEST_F(EngineTest, ACheckSeesWhatIsOursAtOnceAndTheRestLater) {
+    const struct {
+        const char* what;
+        std::function<void()> change;
+        std::function<bool()> is_seen;
+        bool at_once;
+    } rows[] = {
+        {"ours", [&] { set_scope("kcryptd", "numa"); }, [&] { return state("kcryptd") == State::external; },
+         true},
+        {"not ours", [&] { set_scope("writeback", "numa"); },
+         [&] { return target("writeback").now.scope.word == "numa"; }, false},
+        {"@default", [&] { tree_.write(test::kDefaultPath, "numa\n"); },
+         [&] { return target(kDefaultTarget).now.scope.word == "numa"; }, true},
+        {"the mask of all", [&] { tree_.write("sys/devices/virtual/workqueue/cpumask", "fff\n"); },
+         [&] { return target("writeback").now.effective.count() == 12; }, true},
+    };
+    use(kcryptd_only());
+    for (const auto& row : rows) {
+        SCOPED_TRACE(row.what);
+        engine_->reconcile();
+        ASSERT_FALSE(row.is_seen());
+        row.change();
+        engine_->check();
+        EXPECT_EQ(row.is_seen(), row.at_once);
+        for (int i = 0; i < 14; i++) engine_->check();
+        EXPECT_EQ(row.is_seen(), row.at_once);
+        engine_->check();
+        EXPECT_TRUE(row.is_seen());
+    }
 }
 
 TEST_F(EngineTest, ALookTellsOfWhatWillBePutBack) {
@@ -182,14 +166,6 @@ TEST_F(EngineTest, ALookTellsOfWhatWillBePutBack) {
     engine_->reconcile();
     EXPECT_EQ(state("kcryptd"), State::leave);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
-}
-
-TEST_F(EngineTest, RestoresAllAndForgets) {
-    use(managed());
-    engine_->restore_all();
-    EXPECT_EQ(default_scope(), "cache");
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_THAT(on_disk(), IsEmpty());
 }
 
 // ---- workqueues come and go
@@ -205,32 +181,6 @@ TEST_F(EngineTest, FollowsWorkqueuesThatComeAndGo) {
     engine_->reconcile();
     EXPECT_FALSE(engine_->targets().contains("nvme-wq"));
     EXPECT_THAT(on_disk(), ElementsAre(Key("kcryptd"), Key("writeback")));
-}
-
-TEST_F(EngineTest, TakesANewInodeForANewWorkqueue) {
-    engine_->reconcile();
-    const ino_t before = on_disk().at("kcryptd").inode;
-    recreate("kcryptd");
-    set_scope("kcryptd", "numa");  // the initial scope of the new workqueue
-    engine_->reconcile();
-    EXPECT_EQ(state("kcryptd"), State::set) << reason("kcryptd");
-    EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "numa");
-    EXPECT_NE(on_disk().at("kcryptd").inode, before);
-    engine_->restore_all();
-    EXPECT_EQ(scope("kcryptd"), "numa");
-    EXPECT_EQ(log_.count(Event::external), 0U);
-}
-
-TEST_F(EngineTest, DoesNotTakeWhatANewWorkqueueHoldsForOurs) {
-    engine_->reconcile();
-    recreate("kcryptd");
-    set_scope("kcryptd", "smt");
-    restart();  // the baseline of the old one is still on disk
-    engine_->reconcile();
-    EXPECT_EQ(state("kcryptd"), State::as_planned);
-    EXPECT_THAT(on_disk(), ElementsAre(Key("writeback")));
-    engine_->restore_all();
-    EXPECT_EQ(scope("kcryptd"), "smt") << "its own";
 }
 
 TEST_F(EngineTest, OptsOutByUdev) {
@@ -251,8 +201,11 @@ TEST_F(EngineTest, WritesNothingThatUdevHasNotProcessed) {
     EXPECT_EQ(asked(), 0U);
     EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_EQ(reason("kcryptd"), "udev has not processed it yet");
-    EXPECT_FALSE(engine_->orders().pin("kcryptd", "smt"));
+    EXPECT_FALSE(engine_->pin("kcryptd", "smt"));
     EXPECT_FALSE(engine_->may_try("kcryptd"));
+    unprocessed_ = {"writeback"};
+    engine_->reconcile();  // udev is asked again at each look
+    EXPECT_EQ(scope("kcryptd"), "smt");
     unprocessed_.clear();
     opted_out_ = {"kcryptd"};
     engine_->changed(Udev::Change::workqueue);
@@ -260,16 +213,6 @@ TEST_F(EngineTest, WritesNothingThatUdevHasNotProcessed) {
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(state("kcryptd"), State::unmanaged);
     EXPECT_EQ(scope("writeback"), "smt");
-    EXPECT_THAT(files_->asked, Each(HasSubstr("writeback")));
-}
-
-// udev may never process the device (created before our rules). The next tick then sees that udev is idle.
-TEST_F(EngineTest, AsksUdevAgainAtEachLookUntilItSays) {
-    unprocessed_ = {"kcryptd"};
-    engine_->reconcile();
-    unprocessed_.clear();
-    engine_->reconcile();
-    EXPECT_EQ(scope("kcryptd"), "smt");
 }
 
 // The daemon restarts while udev is busy, or there is a storm of events.

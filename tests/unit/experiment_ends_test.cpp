@@ -125,7 +125,7 @@ TEST_F(ExperimentEnds, AWorkqueueThatIsAnotherOneOrHasAnotherMaskLeaves) {
 TEST_F(ExperimentEnds, WhatEndsTheSlotAtOnceCountsAgainstTheArmThatRan) {
     for (int i = 0; i < 3; i++) run_slot();
     into_slot();
-    ASSERT_TRUE(engine_->orders().pin("kcryptd", "numa"));
+    ASSERT_TRUE(engine_->pin("kcryptd", "numa"));
     experiment_->check();
     EXPECT_EQ(scope("kcryptd"), "numa");
     EXPECT_EQ(pairs_of("kcryptd"), 4U);
@@ -312,6 +312,21 @@ TEST_F(ExperimentEnds, OnAHostWithIsolatedCpusOnlyWhatARuleNamesIsTried) {
     EXPECT_EQ(counters_.watched_cpus.list(), "2");
 }
 
+TEST_F(ExperimentEnds, OnlyWhatIsJudgedIsAskedFor) {
+    Policy policy = smt_alone();
+    start(policy);
+    ASSERT_TRUE(run_to_slot());
+    EXPECT_EQ(counters_.wanted, Wanted{});
+    for (const char* guard : {"tail", "enqueue"}) {
+        experiment_->cancel_all("stop");
+        policy.judge.guards = {{guard, 0.01}};
+        start(policy);
+        ASSERT_TRUE(run_to_slot());
+        EXPECT_EQ(counters_.wanted.tails, std::string("tail") == guard);
+        EXPECT_EQ(counters_.wanted.enqueue, std::string("enqueue") == guard);
+    }
+}
+
 TEST_F(ExperimentEnds, WhatNoRuleNamesAnyMoreLeavesItsSlot) {
     tree_.write("sys/devices/system/cpu/isolated", "2\n");
     Policy policy = smt_alone();
@@ -468,7 +483,7 @@ TEST_F(ExperimentEnds, AnOrderThatLeavesTheSlotIsToldOf) {
 TEST_F(ExperimentEnds, AnOrderThatALaterOrderEndsBeforeItsSlotIsToldOf) {
     ASSERT_TRUE(run_to_slot());
     ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
-    ASSERT_TRUE(engine_->orders().revert("kcryptd"));
+    ASSERT_TRUE(engine_->revert("kcryptd"));
     experiment_->check();
     expect_told("numa", "an operator's order");
     EXPECT_FALSE(view("kcryptd") && view("kcryptd")->by_hand);

@@ -58,7 +58,7 @@ TEST_F(ExperimentFaults, ACandidateThatCannotBeTakenBackAtTheEndIsNotKept) {
 TEST_F(ExperimentFaults, NorWhereItsTrialWasReverted) {
     candidate_in_place();
     fail_next_writes(2);
-    ASSERT_FALSE(engine_->orders().revert("kcryptd"));
+    ASSERT_FALSE(engine_->revert("kcryptd"));
     stop();
     ASSERT_EQ(scope("kcryptd"), "smt");
     restorer();
@@ -68,7 +68,7 @@ TEST_F(ExperimentFaults, NorWhereItsTrialWasReverted) {
 TEST_F(ExperimentFaults, NorWhereAPinOfItFailed) {
     candidate_in_place();
     fail_next_writes(2);
-    ASSERT_FALSE(engine_->orders().pin("kcryptd", "numa"));
+    ASSERT_FALSE(engine_->pin("kcryptd", "numa"));
     EXPECT_EQ(on_disk().at("kcryptd").holder, Holder::slot);
     ASSERT_EQ(scope("kcryptd"), "smt");
     stop();

@@ -36,18 +36,6 @@ struct Rig {
     Machine machine;
 };
 
-TEST(ExperimentPlan, EachTargetMeetsWhatIsFinerThePlanFirst) {
-    const ExperimentPlan plan = Rig().plan();
-    ASSERT_EQ(plan.targets.size(), 3U);
-    EXPECT_THAT(plan.targets[0].candidates, IsEmpty()) << "@default is not managed";
-    EXPECT_EQ(plan.targets[1].reference, "cache");
-    EXPECT_THAT(plan.targets[1].candidates, ElementsAre("smt", "cpu"));
-    EXPECT_EQ(plan.targets[1].reason, "");
-    // Two windows of 2 s, each with a washout of 500 ms.
-    EXPECT_EQ(plan.slot_seconds, 5);
-    EXPECT_EQ(plan.most_seconds, 3 * 64 * 5) << "both targets at once; smt may meet cpu too";
-}
-
 TEST(ExperimentPlan, DefaultComesLastAndItsFollowersAreComparedForThemselves) {
     Rig rig;
     rig.machine.policy.default_scope.manage = true;
@@ -86,18 +74,6 @@ TEST(ExperimentPlan, AnUndecidedCandidateMayMeetALaterOne) {
     EXPECT_EQ(plan.most_seconds, 10 * 64 * 5);
     rig.machine.policy.rules[0].wish.kind = ScopeWish::Kind::plan;
     EXPECT_EQ(rig.plan().targets[0].comparisons, 1U);
-}
-
-TEST(ExperimentPlan, WhereOnlyNamedTargetsAreComparedTheOthersAreNot) {
-    Rig rig;
-    rig.machine.policy.rules.insert(rig.machine.policy.rules.begin(),
-                                    WorkqueueRule{{"writeback"}, {}, {}, {}});
-    rig.machine.named_only.host = "isolcpus= is set";
-    const ExperimentPlan plan = rig.plan();
-    EXPECT_THAT(plan.targets[1].candidates, IsEmpty());
-    EXPECT_THAT(plan.targets[1].reason, StartsWith("isolcpus= is set: only targets that a rule names are "));
-    EXPECT_THAT(plan.targets[2].candidates, ElementsAre("smt", "cpu"));
-    EXPECT_EQ(plan.most_seconds, 3 * 64 * 5) << "of writeback alone";
 }
 
 TEST(ExperimentPlan, WhatServesSwapIsComparedOnlyIfARuleNamesIt) {

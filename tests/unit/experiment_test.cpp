@@ -388,6 +388,111 @@ TEST_F(ExperimentTest, EveryFourthPairOfTheWatchIsLong) {
 }
 
 // verdicts.log decides nothing: without the ledger, an arm that was kept is a candidate like any other.
+// The lock and the kworkers of a target's windows, by the word in its file.
+struct Seen {
+    double lock;
+    unsigned workers;
+};
+class ExperimentSeen : public ExperimentTest {
+  protected:
+    ExperimentSeen() {
+        costs("smt", 0.8);
+        counters_.count = [this](const std::string& target, unsigned slot) {
+            const std::string& word = word_[target][slot];
+            WorkCount out = window(target, word);
+            std::tie(out.lock, out.workers) = std::pair(seen_[word].lock, seen_[word].workers);
+            out.pools = word == "smt" ? 12 : 2;
+            return out;
+        };
+        start_alone();
+    }
+    Policy limit_workers(double tolerance) {
+        Policy policy = smt_alone();
+        policy.judge.guards.push_back({"workers", tolerance});
+        return policy;
+    }
+    std::map<std::string, Seen> seen_{{"default", {340, 9}}, {"smt", {40, 31}}};
+};
+
+TEST_F(ExperimentSeen, AVerdictSaysWhatTheLockAndTheKworkersWere) {
+    EXPECT_FALSE(view("kcryptd")->contention) << "no pair yet";
+    ASSERT_TRUE(run_to_verdict());
+    ASSERT_TRUE(last().contention);
+    const auto& [cache, smt] = *last().contention;
+    EXPECT_EQ(cache.lock_ns, 300) << "above the lowest";
+    EXPECT_NEAR(*cache.lock_percent, 30, 2);
+    EXPECT_EQ(smt.lock_ns, 0);
+    EXPECT_EQ(cache.pools, 2U);
+    EXPECT_EQ(smt.workers, 31U);
+    EXPECT_THAT(log_.lines, Contains(testing::Field(&LogLine::text, HasSubstr("; lock wait "))));
+    const auto line = std::ranges::find(log_.lines, Event::verdict, &LogLine::event);
+    ASSERT_NE(line, log_.lines.end());
+    EXPECT_THAT(line->fields, Contains(std::pair<std::string, std::string>("WQ_WORKERS_CANDIDATE", "31")));
+    EXPECT_THAT(line->fields, Contains(std::pair<std::string, std::string>("WQ_POOLS_REFERENCE", "2")));
+}
+
+// A lower wait, also of another target, changes what is above it; it outlives a restart, the last pairs do
+// not.
+TEST_F(ExperimentSeen, TheLowestIsThatOfTheHostAndOutlivesARestart) {
+    run_slot();
+    EXPECT_EQ(view("kcryptd")->contention->reference.lock_ns, 300);
+    use_traffic({"kcryptd", "writeback"});
+    const auto count = counters_.count;
+    counters_.count = [&, this](const std::string& target, unsigned slot) {
+        WorkCount out = count(target, slot);
+        if (target == "writeback") out.lock = 15;
+        return out;
+    };
+    ASSERT_TRUE(run_until([this] { return view("writeback")->contention.has_value(); }));
+    EXPECT_EQ(view("kcryptd")->contention->reference.lock_ns, 325);
+    experiment_->cancel_all("the daemon stops");
+    start(smt_alone());
+    EXPECT_FALSE(view("kcryptd")->contention);
+    use_traffic({"kcryptd"});
+    run_slot();
+    ASSERT_TRUE(view("kcryptd")->contention);
+    EXPECT_EQ(view("kcryptd")->contention->candidate.lock_ns, 25);
+}
+
+TEST_F(ExperimentSeen, WhatIsNotSeenIsNotZero) {
+    seen_["default"] = seen_["smt"] = {WorkCount::kUnknown, 0};
+    ASSERT_TRUE(run_to_verdict());
+    EXPECT_EQ(last().outcome, Judgement::improved) << "and it decides nothing";
+    ASSERT_TRUE(last().contention);
+    EXPECT_FALSE(last().contention->reference.lock_ns || last().contention->candidate.lock_percent);
+    EXPECT_FALSE(last().contention->reference.workers);
+    EXPECT_THAT(log_.lines, Contains(testing::Field(&LogLine::text, HasSubstr("; lock wait not seen"))));
+}
+
+TEST_F(ExperimentSeen, PairsThatDoNotCountTellNothing) {
+    counters_.count = [](const auto&, unsigned) { return WorkCount{.items = 10, .lock = 1, .workers = 1}; };
+    run_slot();
+    EXPECT_EQ(experiment_->totals().pairs_dropped, 1U);
+    EXPECT_FALSE(view("kcryptd")->contention);
+}
+
+// Three times the kworkers: none of the default guards, and above a tolerance of 100% at most.
+TEST_F(ExperimentSeen, AGuardOfKworkersVetoesAnImprovement) {
+    ASSERT_TRUE(run_to_verdict());
+    EXPECT_EQ(last().outcome, Judgement::improved) << "off as shipped";
+    start(limit_workers(1));
+    use_traffic({"kcryptd"});
+    ASSERT_TRUE(run_to_verdict());
+    EXPECT_EQ(last().outcome, Judgement::regressed);
+    EXPECT_EQ(last().standing.counter, "workers");
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(ExperimentSeen, WithinItsToleranceOrUnknownItVetoesNothing) {
+    for (const unsigned workers : {13, 0}) {
+        seen_["smt"].workers = workers;
+        start(limit_workers(workers == 13 ? 0.5 : 0.4));  // other comparisons
+        use_traffic({"kcryptd"});
+        ASSERT_TRUE(run_to_verdict());
+        EXPECT_EQ(last().outcome, Judgement::improved) << workers;
+    }
+}
+
 TEST_F(ExperimentTest, AHistoryWithoutALedgerKeepsNothing) {
     costs("smt", 0.8);
     start(smt_alone());

@@ -12,7 +12,7 @@
 #include "drop_in_plan.h"
 #include "machine/hwloc_topology.h"
 #include "policy/load_policy.h"
-#include "targets/keys.h"
+#include "targets/inventory.h"
 #include "temp_tree.h"
 #include "verdict_files.h"
 

@@ -74,26 +74,29 @@ class FakeDevices : public lab::Devices {
 };
 
 // Reports the MB/s that mb_per_s has for the scope in place.
-class FakeLoad : public lab::Load {
+class FakeFio : public lab::Fio {
   public:
-    FakeLoad(TempTree& tree, const lab::Processes& processes) : lab::Load(processes), tree_(tree) {}
+    FakeFio(TempTree& tree, const lab::Processes& processes) : lab::Fio(processes), tree_(tree) {}
 
-    std::map<std::string, double> mb_per_s;  // by scope; 100 for other scopes
+    std::map<std::string, double> mb_per_s;  // by load and scope, "write smt"; 100 for others
     std::function<Status(unsigned run)> at_run = [](unsigned) { return Status{}; };  // RUN from 0
-    std::vector<std::string> scopes;                                                 // in place, by run
-    lab::BenchSettings settings;                                                     // of the last run
+    std::vector<std::string> runs;  // load and the scope in place
+    lab::BenchSettings settings;    // of the last run
     Status installed;
 
     [[nodiscard]] Status check() const override { return installed; }
-    Result<lab::Figures> run(const lab::CryptDevice& /*device*/, const lab::BenchSettings& s) override {
+    Result<lab::Figures> run(const lab::CryptDevice& /*device*/, const lab::BenchSettings& s,
+                             const std::string& load) override {
         const auto file = parse_scope_file(tree_.read(wq_path(FakeDevices::kWorkqueue)));
-        scopes.push_back(file ? file->word : "?");
+        runs.push_back(load + " " + (file ? file->word : "?"));
         settings = s;
-        if (auto went = at_run(static_cast<unsigned>(scopes.size() - 1)); !went)
+        if (auto went = at_run(static_cast<unsigned>(runs.size() - 1)); !went)
             return tl::unexpected(went.error());
-        const auto found = mb_per_s.find(scopes.back());
+        const auto found = mb_per_s.find(runs.back());
         const double mb = found == mb_per_s.end() ? 100 : found->second;
-        return lab::Figures{.value = mb, .mb_per_s = mb, .p50 = 1000, .p90 = 2000, .p99 = 9000, .seconds = 1};
+        lab::Figures out{.value = mb, .mb_per_s = mb};
+        out.seconds = 2;
+        return out;
     }
 
   private:

@@ -33,19 +33,23 @@ class FakeCounters : public WorkCounters {
     CpuSet watched_cpus;
     Watched found;                             // watched() returns this
     Result<std::vector<StartedWork>> started;  // started_on() returns this
+    // health() calls this.
+    std::function<Result<std::vector<KernelWorkqueue>>()> healthy = [] {
+        return std::vector<KernelWorkqueue>{};
+    };
     std::vector<std::string> asked;
     std::vector<std::string> targets;
     bool attached = false;
-    bool tails = false;
+    Wanted wanted;
 
-    Status attach(const std::vector<std::string>& names, bool with_tails) override {
+    Status attach(const std::vector<std::string>& names, Wanted what) override {
         std::string text = "attach";
         for (const std::string& name : names) text += " " + name;
         asked.push_back(text);
         on_attach();
         if (attach_error) return tl::unexpected(*attach_error);
         targets = names;
-        tails = with_tails;
+        wanted = what;
         attached = true;
         return {};
     }
@@ -83,6 +87,10 @@ class FakeCounters : public WorkCounters {
     Result<Traffic> traffic_of(unsigned t) override {
         const std::uint64_t n = completed(targets.at(t));
         return Traffic{n, n, 0};
+    }
+    Result<std::vector<KernelWorkqueue>> health() override {
+        asked.emplace_back("health");
+        return healthy();
     }
     [[nodiscard]] std::string limits() const override { return lacks; }
 };

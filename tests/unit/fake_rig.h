@@ -12,8 +12,8 @@
 #include "fake_kernel.h"
 #include "fake_log.h"
 #include "fake_machine.h"
-#include "targets/candidates.h"
 #include "targets/engine.h"
+#include "targets/step.h"
 
 namespace wq {
 

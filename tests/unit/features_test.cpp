@@ -87,13 +87,9 @@ TEST_F(FeaturesTest, PwlocksAreMoreThanTheirName) {
 
 TEST_F(FeaturesTest, WhatTheTypesDoNotTellIsUnknown) {
     const KernelFeatures found = read(test::kernel_612());
-    EXPECT_EQ(found.exact_parsing, std::nullopt)
-        << "the parser is inlined, so BTF does not show which one it is";
+    EXPECT_EQ(found.exact_parsing, std::nullopt) << "the parser is inlined, so BTF does not show it";
     EXPECT_EQ(found.deferred_wakeups, std::nullopt);
-}
-
-// In this order the kernel could match prefixes too, so the names do not tell how it parses.
-TEST_F(FeaturesTest, TheOrderOfTheNamesCounts) {
+    // In this order the kernel could match prefixes too, so the names do not tell how it parses.
     add_enum({{"WQ_AFFN_CACHE_SHARD", 3}, {"WQ_AFFN_CACHE", 4}});
     EXPECT_EQ(read(test::kernel_72()).exact_parsing, std::nullopt);
 }

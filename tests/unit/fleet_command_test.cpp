@@ -97,6 +97,43 @@ TEST_F(FleetCommand, ShowsALineOfJsonPerRowWithTheKeysOfTheContract) {
     EXPECT_TRUE(row.contains("hosts_better"));
 }
 
+// Hosts with pairs since a scope came in force, others without, and one under a policy's scope.
+TEST_F(FleetCommand, WorthIsTheMeanOfThePairsInForce) {
+    std::string text;
+    const auto add = [&](const FleetKey& key, const DifferenceSums& after) {
+        HostEvidence own = measured(64, -0.01, random_);
+        own.after = after;
+        text += text_of(host_line(next_host_++, key, own)) + "\n";
+    };
+    FleetKey few = fleet_key("writeback");
+    FleetKey policy = fleet_key();
+    policy.reference_origin = "policy";
+    add(fleet_key(), {10, -1, 0.11});
+    add(fleet_key(), {30, -3, 0.33});
+    add(fleet_key(), {});
+    add(few, {15, -1, 0.1});
+    add(policy, {50, -1, 0.1});
+    const std::string path = file("ledgers", text);
+    const Ran ran = run({"show", "--worth", "--json", path});
+    ASSERT_EQ(ran.code, kOk) << ran.err;
+    ASSERT_THAT(lines_of(ran.out), SizeIs(2));
+    const json row = json::parse(lines_of(ran.out)[0]);
+    for (const auto& [key, value] : std::map<std::string, json>{
+             {"class", "kcryptd-#:#-#"}, {"hosts", 3}, {"hosts_on_it", 2}, {"pairs", 40}})
+        EXPECT_EQ(row.at(key), value) << key;
+    EXPECT_NEAR(row["effect_percent"].get<double>(), 100 * std::expm1(-0.1), 1e-9);
+    const double half = 1.96 * std::sqrt((0.44 - 0.4) / 39 / 40);
+    EXPECT_NEAR(row["interval_percent"][0].get<double>(), 100 * std::expm1(-0.1 - half), 1e-9);
+    EXPECT_NEAR(row["interval_percent"][1].get<double>(), 100 * std::expm1(-0.1 + half), 1e-9);
+    EXPECT_TRUE(json::parse(lines_of(ran.out)[1])["effect_percent"].is_null());
+    const std::string table = run({"show", "--worth", path}).out;
+    EXPECT_THAT(table, AllOf(HasSubstr("9.5% better (8.6 to 10)"), HasSubstr("not yet measured")));
+    const std::string merged = file("merged", run({"merge", path}).out);
+    EXPECT_EQ(run({"show", "--worth", "--json", merged}).out, ran.out);
+    EXPECT_THAT(run({"show", "--worth", hosts("none", 3, 0)}).out, StartsWith("No host has measured"));
+    EXPECT_EQ(run({"merge", "--worth", path}).code, kUsage);
+}
+
 TEST_F(FleetCommand, WhatItMergedIsItsInput) {
     const std::string ledgers = hosts("a", 30, -0.01);
     const Ran whole = run({"merge", ledgers});

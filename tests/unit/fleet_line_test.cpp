@@ -19,7 +19,9 @@ constexpr std::int64_t kReadAt = test::kFleetTime + 1000;
 
 FleetLine a_line() {
     Random random(1);
-    return test::host_line(0xabc, test::fleet_key(), test::measured(20, -0.02, random));
+    FleetLine line = test::host_line(0xabc, test::fleet_key(), test::measured(20, -0.02, random));
+    line.own.after = {9, -0.2, 0.03};
+    return line;
 }
 
 FleetLine a_merged_line() {
@@ -59,12 +61,14 @@ TEST(FleetLine, HasTheKeysOfTheContract) {
     };
     EXPECT_EQ(keys(a_line()),
               "v host at machine kernel topology scheduler class reference reference_origin candidate "
-              "partitions strict counter guard tolerance window n pairs better worse sum squares ");
+              "partitions strict counter guard tolerance window n pairs better worse sum squares "
+              "after ");
     EXPECT_EQ(
         keys(a_merged_line()),
         "v at hosts machine kernel topology scheduler class reference reference_origin candidate "
-        "partitions strict counter guard tolerance window n pairs better worse sum squares hosts_better "
-        "hosts_worse hosts_below hosts_above top_better top_worse spread shards ");
+        "partitions strict counter guard tolerance window n pairs better worse sum squares after "
+        "hosts_better hosts_worse hosts_below hosts_above hosts_after top_better top_worse spread shards ");
+    EXPECT_EQ(Json::parse(text_of(a_line()))["after"].dump(), R"({"pairs":9,"sum":-0.2,"squares":0.03})");
     EXPECT_EQ(Json::parse(text_of(a_line()))["machine"].dump(),
               R"({"arch":"x86_64","vendor":"AuthenticAMD","model":"AMD [EPYC] 9654 96-Core Processor",)"
               R"("packages":2,"cores":192,"llc_cores":8})");
@@ -168,7 +172,9 @@ TEST(FleetLine, AHostSaysOnlyWhatItsPairsCanGive) {
              [](auto& own) { own.pairs = 1ULL << 32U; }, [](auto& own) { own.alarms = 1ULL << 32U; },
              [](auto& own) { own.pairs = 0; }, [](auto& own) { own.sum = 401, own.squares = 1e5; },
              [](auto& own) { own.sum = 10, own.squares = 4.99; }, [](auto& own) { own.squares = 8001; },
-             [](auto& own) { own.better[6] = 20 * 0.6932; }, [](auto& own) { own.worse[0] = -800; }})
+             [](auto& own) { own.better[6] = 20 * 0.6932; }, [](auto& own) { own.worse[0] = -800; },
+             [](auto& own) { own.after.pairs = 21; }, [](auto& own) { own.after.pairs = 0; },
+             [](auto& own) { own.after.sum = 1; }, [](auto& own) { own.after.squares = 3601; }})
         EXPECT_THAT(refused_host(change), HasSubstr("out of bounds"));
     EXPECT_EQ(refused_host([](auto& own) { own.sum = 400, own.squares = 8000; }), "");
     EXPECT_EQ(refused_host([](auto& own) { own.better[6] = 20 * std::log(2), own.worse[0] = -700; }), "");
@@ -219,7 +225,7 @@ TEST(FleetLine, AMergedLineSaysOnlyWhatItsHostsCanGive) {
              {"worse", 8}})  // without the loudest host it is too much
         EXPECT_THAT(changed(key, all(value), line), bounds) << key << value;
     EXPECT_EQ(changed("better", all(-4.6), line), "");
-    for (const char* hosts : {"hosts_better", "hosts_worse", "hosts_below", "hosts_above"})
+    for (const char* hosts : {"hosts_better", "hosts_worse", "hosts_below", "hosts_above", "hosts_after"})
         EXPECT_THAT(changed(hosts, 3, line), bounds) << hosts;
     EXPECT_THAT(changed("sum", 1e9, line), bounds);
     for (const auto& [key, value] : std::vector<std::pair<const char*, Json>>{{"hosts", 3},
@@ -236,7 +242,7 @@ TEST(FleetLine, AMergedLineSaysOnlyWhatItsHostsCanGive) {
 
 // Keys that are not in the contract, and that a program which only adds does not produce.
 const std::set<std::string> kOptionalOfMerged = {"hosts_better", "hosts_worse", "hosts_below", "hosts_above",
-                                                 "top_better",   "top_worse",   "spread"};
+                                                 "hosts_after",  "top_better",  "top_worse",   "spread"};
 
 TEST(FleetLine, AMergedLineMayLackWhatItsHostsFound) {
     const Json whole = Json::parse(text_of(a_merged_line()));
@@ -271,10 +277,15 @@ TEST(FleetLine, EachMissingKeyIsNamedAndWithoutGuardItIsOfAGuard) {
         for (const auto& [key, value] : whole.items()) {
             Json part = whole;
             part.erase(key);
-            const bool optional = key == "guard" || kOptionalOfMerged.contains(key);
+            const bool optional = key == "guard" || key == "after" || kOptionalOfMerged.contains(key);
             EXPECT_EQ(reader.read(part.dump()).empty(), optional) << key;
             EXPECT_TRUE(!optional || reader.line().key.guard == (key == "guard"));
             EXPECT_TRUE(!optional || reader.lacks_guard() == (key == "guard"));
+        }
+        for (const char* key : {"pairs", "sum", "squares"}) {
+            Json part = whole;
+            part["after"].erase(std::string(key));
+            EXPECT_THAT(reader.read(part.dump()), HasSubstr("\"after\" is not")) << key;
         }
     }
 }

@@ -89,6 +89,9 @@ void expect_same(const Lines& left, const Lines& right) {
                   std::tie(q.hosts, q.pairs, q.alarms, q.by_host));
         EXPECT_NEAR(p.sum, q.sum, 1e-9);
         EXPECT_NEAR(p.squares, q.squares, 1e-9);
+        EXPECT_EQ(std::tie(p.hosts_after, p.after.pairs), std::tie(q.hosts_after, q.after.pairs));
+        EXPECT_NEAR(p.after.sum, q.after.sum, 1e-9);
+        EXPECT_NEAR(p.after.squares, q.after.squares, 1e-9);
         EXPECT_NEAR(p.spread.deviation(), q.spread.deviation(), 1e-9);
         EXPECT_EQ(p.spread.is_visible(), q.spread.is_visible());
     }
@@ -103,7 +106,9 @@ Lines fleet(unsigned hosts, std::uint64_t seed, std::int64_t at = kFleetTime) {
             if (random.uniform() < 0.3) continue;
             FleetKey key = fleet_key("class" + std::to_string(kind));
             key.machine.cores = 64 + host % 3;
-            out.push_back(text_of(host_line(host, key, measured(16, -0.01, random), at + kind)));
+            HostEvidence own = measured(16, -0.01, random);
+            if (random.coin()) own.after = {1 + random.bits() % 16, -0.01 * random.uniform(), 0.01};
+            out.push_back(text_of(host_line(host, key, own, at + kind)));
         }
     return out;
 }
@@ -121,7 +126,8 @@ Lines joined(const std::vector<Lines>& all) {
 TEST(FleetMerge, AddsTheSharesOfHosts) {
     Random random(1);
     const HostEvidence a = measured(16, -0.01, random);
-    const HostEvidence b = measured(20, 0.5, random);
+    HostEvidence b = measured(20, 0.5, random);
+    b.after = {5, 2.4, 1.3};
     const auto lines = read(merge({text_of(host_line(1, fleet_key(), a, kFleetTime)),
                                    text_of(host_line(2, fleet_key(), b, kFleetTime + 5))})
                                 .lines);
@@ -138,6 +144,8 @@ TEST(FleetMerge, AddsTheSharesOfHosts) {
         EXPECT_NEAR(p.worse.sums[i], share(a.worse[i]) + share(b.worse[i]), 1e-12);
     }
     EXPECT_EQ(p.worse.hosts, 1U);
+    EXPECT_EQ(p.hosts_after, 1U);
+    EXPECT_EQ(p.after, b.after);
     EXPECT_THAT(lines[0].shards.all(), ElementsAre(Shard{}));
 }
 
@@ -336,8 +344,8 @@ Lines as_others_merge(const Lines& lines, bool guard = true) {
     Lines out;
     for (const std::string& line : lines) {
         auto j = nlohmann::ordered_json::parse(line);
-        for (const char* key : {"hosts_better", "hosts_worse", "hosts_below", "hosts_above", "top_better",
-                                "top_worse", "spread"})
+        for (const char* key : {"hosts_better", "hosts_worse", "hosts_below", "hosts_above", "hosts_after",
+                                "top_better", "top_worse", "spread"})
             j.erase(std::string(key));
         if (!guard) j.erase(std::string("guard"));
         out.push_back(j.dump());

@@ -69,7 +69,7 @@ TEST(Histogram, OfFewerBucketsIsAsExactAsTheyAreWide) {
         one.add(wq_bucket_by(static_cast<std::uint64_t>(ns), 3), 1);
         EXPECT_NEAR(one.percentile(0.5), ns, ns / 8 + 1);
     }
-    EXPECT_EQ(wq_bucket_by(~std::uint64_t{0}, 3), WQ_TOP_BUCKETS - 1U);
+    EXPECT_EQ(wq_bucket_by(~std::uint64_t{0}, 3), WQ_TIME_BUCKETS - 1U);
 }
 
 TEST(Histogram, MeanIsThatOfTheValues) {

@@ -58,6 +58,7 @@ Entry smbios(unsigned char number, const std::vector<std::string>& strings) {
 }
 
 TEST(HostFacts, OfAnEmptyTreeNothingIsKnown) {
+    EXPECT_FALSE(read_host_facts(Paths{}, kNoTopology).arch.empty()) << "of this machine";
     const HostFacts facts = facts_of({});
     EXPECT_THAT(facts.arch + facts.cpu_vendor + facts.kernel + facts.hostname + facts.machine_id, IsEmpty());
     EXPECT_THAT(facts.cpu_models, IsEmpty());
@@ -77,16 +78,9 @@ TEST(HostFacts, AreReadFromTheKernelsFiles) {
     EXPECT_EQ(facts.hostname, "web-7.example");
     EXPECT_EQ(facts.kernel, "6.12.57+deb13-amd64");
     EXPECT_EQ(facts.machine_id, "0123456789abcdef0123456789abcdef");
-}
-
-TEST(HostFacts, ThisMachineHasAnArchitecture) {
-    EXPECT_FALSE(read_host_facts(Paths{}, kNoTopology).arch.empty());
-}
-
-TEST(HostFacts, AMachineIdIs32HexDigits) {
-    for (const char* text :
+    for (const char* bad :
          {"uninitialized\n", "", "0123456789abcdef\n", "0123456789ABCDEF0123456789abcdeg\n"})
-        EXPECT_EQ(facts_of({File("etc/machine-id", text)}).machine_id, "") << text;
+        EXPECT_EQ(facts_of({File("etc/machine-id", bad)}).machine_id, "") << bad;
 }
 
 TEST(HostFacts, AnArmServerGoesByTheNamesOfItsCoreAndOfItsProcessor) {
@@ -98,9 +92,7 @@ TEST(HostFacts, AnArmServerGoesByTheNamesOfItsCoreAndOfItsProcessor) {
     EXPECT_THAT(board.cpu_models, ElementsAre("Some Board"));
     EXPECT_EQ(facts_of({arm("0xc0", "0xac3")}).cpu_vendor, "Ampere");
     EXPECT_EQ(facts_of({arm("0x99", "0x1")}).cpu_vendor, "");
-}
-
-TEST(HostFacts, ABrokenSmbiosTableSaysNothing) {
+    // A broken SMBIOS table says nothing.
     for (const auto& entry :
          {smbios(0, {"NVIDIA"}), smbios(9, {"NVIDIA"}), File("sys/firmware/dmi/entries/4-0/raw", "\4\60"),
           File("sys/firmware/dmi/entries/4-0/raw", std::string(0x30, '\xff'))})
@@ -135,17 +127,13 @@ TEST(HostFacts, CountsAreTheTopologys) {
     EXPECT_EQ(facts.llc_cores, 12U);
     EXPECT_EQ(facts.numa_nodes, 2U);
     EXPECT_EQ(facts.smt, true);
-    take_counts(read_topology("synthetic:l3:1 core:4 pu:1").value(), facts);
+    Topology one = read_topology("synthetic:l3:1 core:4 pu:1").value();
+    take_counts(one, facts);
     EXPECT_EQ(facts.llc_cores, 4U);
     EXPECT_EQ(facts.smt, false);
-}
-
-TEST(HostFacts, OfLlcsInDoubtTheSizeIsNotKnown) {
-    Topology topology = read_topology("synthetic:l3:1 core:4 pu:1").value();
-    topology.llc_unknown = "nobody tells";
-    HostFacts facts;
-    take_counts(topology, facts);
-    EXPECT_EQ(facts.llc_cores, std::nullopt);
+    one.llc_unknown = "nobody tells";
+    take_counts(one, facts);
+    EXPECT_EQ(facts.llc_cores, std::nullopt) << "its LLCs are in doubt";
     EXPECT_EQ(facts.cores, 4U);
 }
 

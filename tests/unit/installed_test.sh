@@ -14,7 +14,7 @@ same() { # WHAT WANTED FOUND
 }
 
 same "MESSAGE_IDs of the catalog" \
-  "$(sed -nE 's/.*return "([0-9a-f]{32})";/\1/p' daemon/base/journal.cpp | sort)" \
+  "$(sed -nE 's/^ *"([0-9a-f]{32})",.*/\1/p' daemon/base/journal.cpp | sort)" \
   "$(sed -nE 's/^-- ([0-9a-f]{32})$/\1/p' conf/wq-tuned.catalog | sort)"
 metrics=$(grep -ohE '"wq_tuned_[a-z_]+"' daemon/service/metrics.cpp | tr -d '"' | sort)
 used() { # FILE...: prints the metrics that the files use, except recorded ones

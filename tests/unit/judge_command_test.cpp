@@ -7,7 +7,6 @@
 #include "base/file.h"
 #include "ctl/commands/judge_command.h"
 #include "ctl/options.h"
-#include "policy/quantity.h"
 #include "run_command.h"
 #include "temp_tree.h"
 
@@ -76,23 +75,6 @@ TEST(JudgeCommand, RefusesWrongOptions) {
                                                {},
                                                {"one.csv", "two.csv"}})
         EXPECT_EQ(run(words, out), kUsage) << testing::PrintToString(words);
-    EXPECT_EQ(*parse_alpha("0.5"), 0.5);
-    EXPECT_EQ(*parse_alpha("1e-3"), 0.001);
-    for (const char* bad : {"", "0", "-0", "0.51", "-0.1", "nan", "inf", "0.05x", " 0.05", "5%", "1e-400"})
-        EXPECT_FALSE(parse_alpha(bad)) << bad;
-    EXPECT_EQ(*parse_tolerance("5%"), 0.05);
-    EXPECT_EQ(*parse_tolerance("0%"), 0);
-    EXPECT_EQ(*parse_tolerance("100%"), 1);
-    for (const char* bad : {"", "%", "5", "-1%", "100.1%", "nan%", "5%%", "5 %"})
-        EXPECT_FALSE(parse_tolerance(bad)) << bad;
-    EXPECT_EQ(*parse_max_pairs("10000"), 10000U);
-    for (const char* bad : {"", "0", "10001", "-1", "1.5", "4294967297", "99999999999"})
-        EXPECT_FALSE(parse_max_pairs(bad)) << bad;
-    EXPECT_EQ(parse_max_pairs("0").error().text, "must be 1 to 10000");
-    EXPECT_EQ(*parse_candidates("100"), 100U);
-    EXPECT_EQ(parse_candidates("101").error().text, "candidates must be 1 to 100");
-    EXPECT_EQ(*parse_run_length("1000000000"), 1'000'000'000U);
-    EXPECT_EQ(parse_run_length("0").error().text, "run-length must be 1 to 1000000000");
 }
 
 }  // namespace

@@ -170,7 +170,7 @@ TEST_F(FileSwitching, WhatAFileDoesNotTakeEndsItBeforeTheFirstRun) {
         std::vector<std::string> values;
         std::string says;
     } cases[] = {
-        {"N\n", "", yes_or_no, {"1", "Y"}, "'1' and 'Y' are the same setting: the file shows 'Y' after each"},
+        {"N\n", "", yes_or_no, {"1", "Y"}, "'1' and 'Y' are the same setting: it shows 'Y' after each"},
         {"8\n", "many", as_written, {"16", "many"}, "writing 'many': Invalid argument"},
         {"default (cache)\n", "default (cache)", as_written, {"smt", "cpu"}, "writing 'default (cache)'"},
         {"\xff\xfe", "", as_written, {"16", "32"}, "not UTF-8"},

@@ -72,10 +72,11 @@ TEST_F(DevicesTest, WhatIsNotThereIsRemoved) {
 }
 
 // fio on a file, or a program in its place.
-class LoadTest : public testing::Test {
+class FioTest : public testing::Test {
   protected:
-    Result<Figures> run(double seconds, const std::string& program = "fio") {
-        return Load(processes_, program).run({tree_.path("disk"), ""}, {2, 4, seconds});
+    Result<Figures> run(double seconds, const std::string& program = "fio",
+                        const std::string& load = "write") {
+        return Fio(processes_, program).run({tree_.path("disk"), ""}, {2, 4, seconds}, load);
     }
     // A program that does what SCRIPT says.
     std::string says(const std::string& script) {
@@ -87,30 +88,42 @@ class LoadTest : public testing::Test {
     Processes processes_;
 };
 
-TEST_F(LoadTest, WritesAndTimes) {
-    ASSERT_TRUE(Load(processes_).check()) << "fio is one of the packages that ./dev installs";
-    const auto ran = run(0.3);
-    if (!ran && ran.error().text.find("Invalid argument") != std::string::npos)
-        GTEST_SKIP() << "no O_DIRECT in the temporary directory";
-    ASSERT_TRUE(ran) << ran.error().text;
-    EXPECT_GE(ran->seconds, 0.3);
-    EXPECT_GT(ran->value, 0);
-    EXPECT_GT(*ran->p50, 0);
-    EXPECT_LE(*ran->p50, *ran->p90);
-    EXPECT_LE(*ran->p90, *ran->p99);
-    EXPECT_EQ(tree_.read("disk").size(), 1U << 20U) << "beyond the end";
+TEST_F(FioTest, WritesReadsAndTimes) {
+    ASSERT_TRUE(Fio(processes_).check()) << "fio is one of the packages that ./dev installs";
+    for (const char* load : {"write", "read"}) {
+        const auto ran = run(0.3, "fio", load);
+        if (!ran && ran.error().text.find("Invalid argument") != std::string::npos)
+            GTEST_SKIP() << "no O_DIRECT in the temporary directory";
+        ASSERT_TRUE(ran) << ran.error().text;
+        EXPECT_GE(ran->seconds, 0.3);
+        EXPECT_GT(ran->value, 0);
+        EXPECT_GT(*ran->io_p50, 0);
+        EXPECT_LE(*ran->io_p50, *ran->io_p99);
+        EXPECT_EQ(tree_.read("disk").size(), 1U << 20U) << "beyond the end";
+    }
 }
 
-TEST_F(LoadTest, ReadsWhatFioSays) {
-    const std::string report = R"(echo 'fio: a warning
-{"jobs": [{"write": {"runtime": 2000, "bw_bytes": 125000000,
-  "clat_ns": {"percentile": {"50.000000": 1000, "90.000000": 2000, "99.000000": 9000}}}}]}')";
-    const auto ran = run(2, says(report));
-    ASSERT_TRUE(ran) << ran.error().text;
-    EXPECT_EQ(ran->value, 125);
-    EXPECT_EQ(ran->mb_per_s, 125);
-    EXPECT_EQ(ran->seconds, 2.5) << "a quarter more to settle";
-    EXPECT_EQ(ran->p99, 9000);
+TEST_F(FioTest, ReadsWhatFioSaysOfItsLoad) {
+    const auto of = [](const std::string& runtime, const std::string& bytes, const std::string& p99) {
+        return R"({"runtime": )" + runtime + R"(, "bw_bytes": )" + bytes +
+               R"(, "clat_ns": {"percentile": {"50.000000": 1000, "99.000000": )" + p99 + "}}}";
+    };
+    const std::string report =
+        "echo 'fio: a warning\n{\"jobs\": [{\"write\": " + of("2000", "125000000", "9000") +
+        ", \"read\": " + of("4000", "250000000", "8000") + "}]}'";
+    const std::string program = says(report);
+    const struct {
+        const char* load;
+        double mb_per_s, seconds, p99;
+    } loads[] = {{"write", 125, 2.5, 9000}, {"read", 250, 4.5, 8000}};
+    for (const auto& each : loads) {
+        const auto ran = run(2, program, each.load);
+        ASSERT_TRUE(ran) << ran.error().text;
+        EXPECT_EQ(ran->value, each.mb_per_s);
+        EXPECT_EQ(ran->mb_per_s, each.mb_per_s);
+        EXPECT_EQ(ran->seconds, each.seconds) << "a quarter more to settle";
+        EXPECT_EQ(ran->io_p99, each.p99);
+    }
     for (const auto& [script, words] :
          {std::pair{R"(echo '{"jobs": [{"write": {"runtime": 0, "bw_bytes": 0, "clat_ns": {"N": 0}}}]}')",
                     "no write ended in time"},
@@ -125,14 +138,14 @@ TEST_F(LoadTest, ReadsWhatFioSays) {
     }
 }
 
-TEST_F(LoadTest, WithoutFioOneLineSaysHowToInstallIt) {
-    EXPECT_EQ(Load(processes_, tree_.path("nothing")).check().error().text,
-              "fio, which writes to the device, is not installed: apt install fio");
-    EXPECT_TRUE(Load(processes_, says("exit 0")).check());
-    EXPECT_FALSE(Load(processes_, says("exit 127")).check());
+TEST_F(FioTest, WithoutFioOneLineSaysHowToInstallIt) {
+    EXPECT_EQ(Fio(processes_, tree_.path("nothing")).check().error().text,
+              "fio, which makes the load, is not installed: apt install fio");
+    EXPECT_TRUE(Fio(processes_, says("exit 0")).check());
+    EXPECT_FALSE(Fio(processes_, says("exit 127")).check());
 }
 
-TEST_F(LoadTest, ASignalOrAMissingDeviceEndsIt) {
+TEST_F(FioTest, ASignalOrAMissingDeviceEndsIt) {
     ::raise(SIGTERM);  // blocked by processes_.interrupts
     const auto ran = run(60);
     ASSERT_FALSE(ran);

@@ -61,9 +61,11 @@ TEST(Ledger, ComesBackFromItsTextToTheLastBit) {
     EDetector detector;
     detector.add(0.1);
     entry.watch = {detector.state(), {}};
+    entry.after = {{{3, -0.1, 0.2}, 1'600'000'000, 1'600'000'001}, {}};
     entry.alarms = 2;
     entry.judgement = Judgement::improved;
     entry.decided = 1'700'000'001;
+    entry.lowest_lock = 41.25;
     Ledger ledger;
     ledger.put(entry);
     const auto back = from_text(text_of(ledger));
@@ -74,7 +76,33 @@ TEST(Ledger, ComesBackFromItsTextToTheLastBit) {
     EXPECT_EQ(same.columns[1].better, entry.columns[1].better);
     EXPECT_EQ(same.columns[0].last, entry.columns[0].last);
     EXPECT_EQ(same.watch[0], detector.state());
+    EXPECT_EQ(same.after, entry.after);
     EXPECT_EQ(same.judgement, Judgement::improved);
+    EXPECT_EQ(same.lowest_lock, 41.25);
+}
+
+// It is that of the host: of all comparisons of this kernel and topology.
+TEST(Ledger, TheLowestLockIsThatOfThisKernelAndTopology) {
+    const LedgerKey here = key_of("kcryptd-#");
+    Ledger ledger;
+    EXPECT_EQ(ledger.lowest_lock(here), 0);
+    const struct {
+        const char *kernel, *topology;
+        std::optional<double> lock;
+        double lowest;  // of all so far
+    } rows[] = {
+        {"6.12", "t", {}, 0},     {"6.12", "t", 90, 90}, {"6.12", "t", 50, 50}, {"6.12", "t", 70, 50},
+        {"6.12", "other", 1, 50}, {"7.2", "t", 2, 50},   {"6.12", "t", 0, 0},
+    };
+    for (const auto& [kernel, topology, lock, lowest] : rows) {
+        LedgerEntry entry =
+            entry_of("other-" + std::to_string(ledger.entries().size()), Comparison(kCounters));
+        entry.key.kernel = kernel;
+        entry.key.topology = topology;
+        entry.lowest_lock = lock;
+        ledger.put(entry);
+        EXPECT_EQ(ledger.lowest_lock(here), lowest) << kernel << topology << lock.value_or(-1);
+    }
 }
 
 // The daemon can read any sums of a comparison that it wrote.
@@ -156,6 +184,9 @@ TEST(Ledger, RefusesWhatNoComparisonGives) {
         {"/entries/0/columns/0/better_squares", -1},
         {"/entries/0/columns/0/last", std::vector<double>(65)},
         {"/entries/0/columns", nlohmann::json::array()},
+        {"/entries/0/after", {nullptr}},
+        {"/entries/0/after",
+         nlohmann::json::array({{{"pairs", 1}, {"sum", 0}, {"squares", 0}, {"first", 1}, {"last", 1}}})},
         {"/entries/0/verdict", "splendid"}};
     for (const auto& [pointer, value] : rows) EXPECT_TRUE(refused(pointer, value)) << pointer;
     auto guards = good;

@@ -23,7 +23,7 @@ printf '#!/bin/sh\n[ "$1" != ab ] || exec %q --root %q "$@"\nexec %q --root %q "
 printf '#!/bin/sh\nexit 7\n' | tee "$root"/bin/{cryptsetup,fio} >/dev/null
 chmod +x "$root"/bin/*
 cat >"$root/tree/var/lib/wq-tuned/verdicts.log" <<'STORE'
-{"version":1,"number":1,"kernel":"6.12 cpu smt cache numa system","topology":"another","scheduler":"","class":"kcryptd-#","reference":"cache","candidate":"smt","reference_origin":"kernel","partitions":["",""],"counters":"","window":"","target":"kcryptd-7","cpus":"0-7","time":1000000000,"comparison":1,"judged":true,"verdict":"regressed","reason":"","counter":"latency","pairs":7,"e_regressed":41.5,"e_improved":0.1,"effect_percent":12.5,"interval_percent":null,"alpha":0.05,"tolerance":0,"max_pairs":64,"differences":[]}
+{"version":1,"number":1,"kernel":"6.12 cpu smt cache numa system","topology":"another","scheduler":"","class":"kcryptd-#","reference":"cache","candidate":"smt","reference_origin":"kernel","partitions":["",""],"counters":"","window":"","target":"kcryptd-7","cpus":"0-7","time":1000000000,"comparison":1,"judged":true,"verdict":"regressed","reason":"","counter":"latency","pairs":7,"e_regressed":41.5,"e_improved":0.1,"effect_percent":12.5,"interval_percent":null,"alpha":0.05,"tolerance":0,"max_pairs":64,"contention":null,"differences":[]}
 STORE
 
 examples() { # MANUAL: prints the example commands, one per line, as a reader sees them

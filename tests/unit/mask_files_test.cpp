@@ -78,6 +78,9 @@ TEST_F(MaskFilesTest, TheMaskOfAllIsWhatWasRequested) {
     EXPECT_EQ(read->isolated.list(), "2-3");
     ASSERT_TRUE(files_.write_mask(kDefaultMask, read->inode, "3f"));
     EXPECT_EQ(tree_.read(std::string(kFolder) + "cpumask"), "3f\n");
+    of_all("cpumask", "x\n");
+    of_all("cpumask_requested", "x\n");
+    EXPECT_THAT(files_.read_mask(kDefaultMask).error().text, HasSubstr("cpumask"));
 }
 
 TEST_F(MaskFilesTest, TheMaskOfAllIsLeftAloneWhereAWriteStallsOrderedWorkqueues) {
@@ -92,22 +95,6 @@ TEST_F(MaskFilesTest, TheMaskOfAllIsLeftAloneWhereAWriteStallsOrderedWorkqueues)
         EXPECT_TRUE(may_write(release)) << release;
     for (const char* release : {"6.9", "6.12.0-124.el10.x86_64", "6.12.81", "6.17.4", "6.18.22", "6.19.3"})
         EXPECT_FALSE(may_write(release)) << release;
-}
-
-TEST_F(MaskFilesTest, GarbageIsAnError) {
-    of_all("cpumask", "x\n");
-    const auto read = files_.read_mask(kDefaultMask);
-    ASSERT_FALSE(read);
-    EXPECT_THAT(read.error().text, HasSubstr("cpumask"));
-}
-
-TEST_F(MaskFilesTest, MasksAreWrittenAsTheKernelDoes) {
-    EXPECT_EQ(CpuSet{}.mask(), "0");
-    EXPECT_EQ((CpuSet{0, 31}).mask(), "80000001");
-    EXPECT_EQ((CpuSet{32}).mask(), "1,00000000");
-    EXPECT_EQ((CpuSet{1, 63, 128}).mask(), "1,00000000,00000000,80000000,00000002");
-    for (const CpuSet& cpus : {CpuSet{}, CpuSet{5}, CpuSet{0, 33, 95}, CpuSet::range(3, 200)})
-        EXPECT_EQ(CpuSet::parse_mask(cpus.mask()).value(), cpus) << cpus.list();
 }
 
 TEST_F(MaskFilesTest, IsolationNowAndAtBoot) {

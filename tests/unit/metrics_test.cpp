@@ -11,7 +11,7 @@
 
 #include "base/version.h"
 #include "fake_experiment.h"
-#include "targets/keys.h"
+#include "targets/inventory.h"
 #include "verdict_files.h"
 
 namespace wq {
@@ -56,8 +56,8 @@ std::map<std::string, double> samples(const std::string& text) {
 class MetricsTest : public test::ExperimentRig {
   protected:
     [[nodiscard]] std::string text() const {
-        return metrics_text(
-            {*engine_, *experiment_, *verdicts_, "running", facts_, machine_, 1'600'000'000, isolated_});
+        return metrics_text({*engine_, *experiment_, *verdicts_, "running", facts_, machine_, 1'600'000'000,
+                             isolated_, health_});
     }
     [[nodiscard]] std::map<std::string, double> metrics() const { return samples(text()); }
     [[nodiscard]] double value(const std::string& series) const {
@@ -88,6 +88,7 @@ class MetricsTest : public test::ExperimentRig {
 
     PolicyFacts facts_{"0123456789abcdef", "fedcba9876543210", 2, false, 3};
     IsolatedItems isolated_;
+    Health health_;
     FleetMachine machine_{"x86_64", "GenuineIntel", "Xeon 1", 2, 16, std::nullopt};
 };
 
@@ -119,7 +120,7 @@ TEST_F(MetricsTest, EveryStateIsCountedAlsoWhereNobodyIsInIt) {
 }
 
 TEST_F(MetricsTest, TargetsThatWeHaveAHandInAreNamed) {
-    ASSERT_TRUE(engine_->orders().pin("kcryptd", "numa"));
+    ASSERT_TRUE(engine_->pin("kcryptd", "numa"));
     set_scope("writeback", "cpu");
     reconcile();
     EXPECT_EQ(value("wq_tuned_target_state{target=\"kcryptd\",state=\"pinned\"}"), 1);
@@ -185,6 +186,43 @@ TEST_F(MetricsTest, ComparisonsAndTheirEvidence) {
         << "two comparisons, four counters, two directions, seven stakes";
 }
 
+TEST_F(MetricsTest, ContentionIsToldByArmWhereItWasSeen) {
+    counters_.count = [this](const std::string& target, unsigned slot) {
+        WorkCount out = window(target, word_[target][slot]);
+        const bool smt = word_[target][slot] == "smt";
+        out.lock = target == "kcryptd" ? smt ? 40 : 540 : WorkCount::kUnknown;
+        out.pools = smt ? 12 : 2;
+        return out;
+    };
+    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_pools{"))) << "no pair yet";
+    run_slot();
+    const std::string cache = "{target=\"kcryptd\",arm=\"reference\",scope=\"cache\"}";
+    const std::string smt = "{target=\"kcryptd\",arm=\"candidate\",scope=\"smt\"}";
+    EXPECT_DOUBLE_EQ(value("wq_tuned_lock_wait_seconds" + cache), 5e-7);
+    EXPECT_NEAR(value("wq_tuned_contention_ratio" + cache), 0.5, 0.05);
+    EXPECT_EQ(value("wq_tuned_contention_ratio" + smt), 0);
+    EXPECT_EQ(value("wq_tuned_pools" + smt), 12);
+    EXPECT_EQ(value("wq_tuned_pools{target=\"writeback\",arm=\"reference\",scope=\"cache\"}"), 2);
+    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_contention_ratio{target=\"writeback\"")));
+    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_workers{"))) << "not known";
+}
+
+TEST_F(MetricsTest, WhatTheScopesInForceAreWorth) {
+    EXPECT_EQ(value("wq_tuned_targets_moved"), 0);
+    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_worth")));
+    costs("smt", 0.9);
+    start(at_once(rule_for_all(fixed(Scope::smt))));
+    use_traffic({"kcryptd"});
+    for (int i = 0; i < 15; i++) run_slot();
+    const std::string labels = "{class=\"kcryptd\",scope=\"smt\",counter=\"latency\"}";
+    EXPECT_EQ(value("wq_tuned_targets_moved"), 2);
+    EXPECT_EQ(value("wq_tuned_worth_pairs" + labels), 15);
+    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_worth_ratio")));
+    run_slot();
+    EXPECT_EQ(value("wq_tuned_worth_pairs" + labels), 16);
+    EXPECT_NEAR(value("wq_tuned_worth_ratio" + labels), 0.9, 0.02);
+}
+
 TEST_F(MetricsTest, TheKindOfTheMachineIsToldOnceAndByItsHashElsewhere) {
     const std::string before = machine();
     EXPECT_THAT(text(), HasSubstr(",arch=\"x86_64\",vendor=\"GenuineIntel\",model=\"Xeon 1\",packages=\"2\","
@@ -213,7 +251,7 @@ TEST_F(MetricsTest, EvidenceIsToldOfTheNewestComparisonsAlone) {
 
 TEST_F(MetricsTest, WhatTheWatchOrAnOrderTookBack) {
     EXPECT_EQ(value("wq_tuned_reverts_total{by=\"watch\"}"), 0);
-    ASSERT_TRUE(engine_->orders().revert("kcryptd"));
+    ASSERT_TRUE(engine_->revert("kcryptd"));
     EXPECT_EQ(value("wq_tuned_reverts_total{by=\"order\"}"), 0) << "there was nothing to take back";
     EXPECT_EQ(value("wq_tuned_verdicts_total{outcome=\"undecided\"}"), 0);
 }
@@ -290,6 +328,53 @@ TEST_F(MetricsTest, OfManyThatDisturbIsolatedCpusTheWorstAreNamed) {
         if (series.starts_with("wq_tuned_isolated_items")) items.push_back(count);
     EXPECT_EQ(items.size(), 100U);
     EXPECT_EQ(*std::ranges::min_element(items), 50);
+}
+
+TEST_F(MetricsTest, HealthOfUnboundWorkqueues) {
+    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_workqueue_"))) << "it was never looked at, or is refused";
+    KernelWorkqueue crypt{.address = 1, .name = "kcryptd", .pools = 1, .in_sysfs = true, .unbound = true};
+    KernelWorkqueue writeback = crypt;
+    writeback.address = 2;
+    writeback.name = "writeback";
+    writeback.mem_reclaim = true;
+    const KernelWorkqueue events{.address = 3, .name = "events", .managed = true, .cpu_intensive = 2};
+    health_.add("0-7", {crypt, writeback, events}, 60'000'000);
+    crypt.started = 9;
+    crypt.completed = 7;
+    crypt.repatriated = 1;
+    writeback.in_flight = 2;
+    writeback.mayday = 4;
+    writeback.rescued = 3;
+    health_.add("0-7", {crypt, writeback, events}, 120'000'000);
+    health_.add("0-7", {crypt, writeback, events}, 180'500'000);
+    EXPECT_EQ(value("wq_tuned_workqueue_started_total{workqueue=\"kcryptd\"}"), 9);
+    EXPECT_EQ(value("wq_tuned_workqueue_completed_total{workqueue=\"kcryptd\"}"), 7);
+    EXPECT_EQ(value("wq_tuned_workqueue_repatriated_total{workqueue=\"kcryptd\"}"), 1);
+    EXPECT_EQ(value("wq_tuned_workqueue_in_flight{workqueue=\"kcryptd\"}"), 0);
+    EXPECT_EQ(value("wq_tuned_workqueue_stalled_seconds{workqueue=\"kcryptd\"}"), 0);
+    EXPECT_EQ(value("wq_tuned_workqueue_maydays_total{workqueue=\"writeback\"}"), 4);
+    EXPECT_EQ(value("wq_tuned_workqueue_rescued_total{workqueue=\"writeback\"}"), 3);
+    EXPECT_EQ(value("wq_tuned_workqueue_in_flight{workqueue=\"writeback\"}"), 2);
+    EXPECT_EQ(value("wq_tuned_workqueue_stalled_seconds{workqueue=\"writeback\"}"), 60.5);
+    EXPECT_EQ(value("wq_tuned_workqueues_unnamed"), 0);
+    EXPECT_EQ(value("wq_tuned_cpu_hogs_total{workqueue=\"events\"}"), 0);
+    EXPECT_THAT(text(), Not(HasSubstr("rescued_total{workqueue=\"kcryptd\"}"))) << "it has no rescuer";
+    EXPECT_THAT(text(), Not(HasSubstr("(others)")));
+}
+
+TEST_F(MetricsTest, OfManyWorkqueuesTheRestIsOneSeries) {
+    std::vector<KernelWorkqueue> many;
+    for (std::uint64_t i = 1; i <= 1000; i++)
+        many.push_back({.address = i, .name = "n" + std::to_string(i), .in_sysfs = true, .unbound = true});
+    health_.add("", many, 1);
+    for (KernelWorkqueue& one : many) one.started = 2;
+    health_.add("", many, 2);
+    const auto all = metrics();
+    EXPECT_EQ(all.at("wq_tuned_workqueue_started_total{workqueue=\"(others)\"}"), 2 * 936);
+    EXPECT_EQ(all.at("wq_tuned_workqueues_unnamed"), 936);
+    EXPECT_EQ(std::ranges::count_if(
+                  all, [](const auto& s) { return s.first.starts_with("wq_tuned_workqueue_started"); }),
+              65);
 }
 
 TEST_F(MetricsTest, NumbersThatAreNoneAreWrittenAsPrometheusReadsThem) {

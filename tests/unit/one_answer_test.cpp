@@ -15,9 +15,9 @@
 #include "fake_machine.h"
 #include "machine/hwloc_topology.h"
 #include "policy/load_policy.h"
-#include "targets/candidates.h"
 #include "targets/conditions.h"
 #include "targets/engine.h"
+#include "targets/step.h"
 
 namespace wq::ctl {
 namespace {

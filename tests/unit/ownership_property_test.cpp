@@ -192,19 +192,18 @@ void Walk::order() {
         case 1: {
             const std::string word = random_word();
             return run(
-                fmt::format("pin {} {}", name, word),
-                [&] { (void)world_.engine()->orders().pin(name, word); }, true);
+                fmt::format("pin {} {}", name, word), [&] { (void)world_.engine()->pin(name, word); }, true);
         }
         case 2:
             return run(
-                "unpin " + name, [&] { (void)world_.engine()->orders().unpin(name); }, true);
+                "unpin " + name, [&] { (void)world_.engine()->unpin(name); }, true);
         case 3:
             return run(
-                "revert " + name, [&] { (void)world_.engine()->orders().revert(name); }, true);
+                "revert " + name, [&] { (void)world_.engine()->revert(name); }, true);
         default:
             if (world_.chance(70)) return;
             return run(
-                "revert all", [&] { (void)world_.engine()->orders().revert(std::nullopt); }, true);
+                "revert all", [&] { (void)world_.engine()->revert(std::nullopt); }, true);
     }
 }
 
@@ -214,7 +213,7 @@ void Walk::trial() {
     const std::string name = random_name();
     const auto found = engine.targets().find(name);
     if (found == engine.targets().end()) return;
-    const Workqueue before = engine.ownership().as_before_us(found->second);
+    const Workqueue before = found->second.before_us();
     const auto& scopes = world_.kernel().scopes;
     const Arms arms{baseline_arm(before, found->second.plan),
                     arm_of(found->second.plan, scopes[world_.below(scopes.size())])};

@@ -277,7 +277,7 @@ void OwnershipWorld::reconcile() {
 void OwnershipWorld::look() {
     engine_->look();
     masks_->look(engine_->policy(), engine_->observing());
-    engine_->record();
+    (void)store_->save();
 }
 
 // At a reload, a baseline that an external writer restored counts as the kernel's value again.

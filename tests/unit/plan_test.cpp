@@ -229,18 +229,8 @@ TEST(Plan, FollowsTheRule) {
         EXPECT_THAT(line.reason, HasSubstr(row.reason));
         const bool none = line.finding == Finding::unmanaged || line.finding == Finding::untouchable;
         EXPECT_EQ(line.rule ? line.rule->text() : "", none ? "" : "rules.toml:1");
-        EXPECT_TRUE(line.candidates.empty() || line.action != Action::skip ||
-                    line.finding == Finding::unsupported);
+        EXPECT_EQ(line.candidates.empty(), none || line.finding == Finding::pods_unknown);
     }
-}
-
-TEST(Plan, TakesTheFirstRuleThatMatches) {
-    Policy policy = rule_for_all(leave());
-    policy.rules.insert(policy.rules.begin(), {{"kcrypt*"}, fixed(Scope::numa), {}, {"rules.toml", 7}});
-    policy.rules.insert(policy.rules.begin(), {{"nvme*"}, fixed(Scope::cpu), {}, {"rules.toml", 9}});
-    const PlanLine line = plan(kTwoLlcs, kernel_612(), unbound(kTwoLlcs, Scope::system), policy);
-    EXPECT_EQ(text_of(line), "change set numa");
-    EXPECT_EQ(line.rule->line, 7U);
 }
 
 TEST(Plan, IsInTheOrderOfTheTargetsEachWithItsOwnMask) {
@@ -504,13 +494,6 @@ TEST(OtherKernel, WithoutScopesSupportsNothingAndWithFewIsLeft) {
     const PlanLine line = plan(kOneLlc, kernel, unbound(kOneLlc, Scope::cache));
     EXPECT_EQ(text_of(line), "leave skip cache");
     EXPECT_EQ(line.reason, "no scope to choose from");
-}
-
-TEST(OtherKernel, BringsItsOwnShardSize) {
-    Policy policy;
-    policy.shard_size = 4;
-    EXPECT_EQ(effective_shard_size(kernel_612(), policy), 4U);
-    EXPECT_EQ(effective_shard_size(kernel_72(16), policy), 16U);
 }
 
 TEST(OtherKernel, IsPlannedForASyntheticTopologyToo) {

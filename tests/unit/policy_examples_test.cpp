@@ -38,45 +38,24 @@ const HostFacts kEpyc = host("x86_64", "AuthenticAMD", "AMD EPYC 9654 96-Core Pr
 const HostFacts kXeon = host("x86_64", "GenuineIntel", "INTEL(R) XEON(R) 6972P", 32, 2);
 const HostFacts kXeonSnc = host("x86_64", "GenuineIntel", "Intel(R) Xeon(R) Platinum 8480+", 14, 8);
 
-TEST(PolicyExamples, Grace) {
+TEST(PolicyExamples, DoWhatTheySay) {
+    const HostFacts new_grace = host("aarch64", "ARM", "Neoverse-V2", 72, 2, "7.1.2");
+    const HostFacts gold = host("x86_64", "GenuineIntel", "INTEL(R) XEON(R) GOLD 6548Y+", 16, 4);
+    EXPECT_TRUE(with("10-grace", kGrace).origins.contains("daemon.mode"));
     EXPECT_EQ(with("10-grace", kGrace).mode, Mode::tune);
     EXPECT_TRUE(with("10-grace", kGrace).default_scope.manage);
-    EXPECT_TRUE(with("10-grace", kGrace).origins.contains("daemon.mode"));
-    EXPECT_FALSE(with("10-grace", host("aarch64", "ARM", "Neoverse-V2", 72, 2, "7.1.2")).hosts[0].matches());
-    EXPECT_FALSE(with("10-grace", kEpyc).hosts[0].matches());
-}
-
-TEST(PolicyExamples, Epyc) {
-    const auto candidates = [](const HostFacts& facts) {
-        return with("10-epyc", facts).rule_for("writeback")->wish.candidates;
-    };
-    EXPECT_EQ(candidates(kEpyc), std::vector{Scope::cache_shard});
-    EXPECT_TRUE(candidates(kXeon).empty());
-}
-
-TEST(PolicyExamples, XeonSnc) {
-    EXPECT_EQ(with("10-xeon-snc", kXeonSnc).shard_size, 16U);
-    EXPECT_EQ(
-        with("10-xeon-snc", host("x86_64", "GenuineIntel", "INTEL(R) XEON(R) GOLD 6548Y+", 16, 4)).shard_size,
-        16U);
+    for (const HostFacts& other : {new_grace, kEpyc})
+        EXPECT_FALSE(with("10-grace", other).hosts[0].matches());
+    EXPECT_EQ(with("10-epyc", kEpyc).rule_for("writeback")->wish.candidates, std::vector{Scope::cache_shard});
+    EXPECT_TRUE(with("10-epyc", kXeon).rule_for("writeback")->wish.candidates.empty());
+    for (const HostFacts& snc : {kXeonSnc, gold}) EXPECT_EQ(with("10-xeon-snc", snc).shard_size, 16U);
     for (const HostFacts& other : {kXeon, kEpyc, kGrace})
         EXPECT_EQ(with("10-xeon-snc", other).shard_size, 8U);
-}
-
-TEST(PolicyExamples, Realtime) {
-    const Policy policy = with("90-realtime", kXeon);
-    EXPECT_EQ(policy.mode, Mode::observe);
-    EXPECT_EQ(policy.rule_for("writeback")->wish.kind, ScopeWish::Kind::leave);
-}
-
-TEST(PolicyExamples, DmCrypt) {
-    const Policy policy = with("30-dm-crypt", kXeon);
+    EXPECT_EQ(with("90-realtime", kXeon).mode, Mode::observe);
+    for (const char* example : {"90-realtime", "30-dm-crypt"})
+        EXPECT_EQ(with(example, kXeon).rule_for("writeback")->wish.kind, ScopeWish::Kind::leave) << example;
     for (const char* name : {"kcryptd-254:0-1", "kcryptd_io-254:0-1"})
-        EXPECT_EQ(policy.rule_for(name)->wish.kind, ScopeWish::Kind::automatic);
-    EXPECT_EQ(policy.rule_for("writeback")->wish.kind, ScopeWish::Kind::leave);
-}
-
-TEST(PolicyExamples, NfsServer) {
+        EXPECT_EQ(with("30-dm-crypt", kXeon).rule_for(name)->wish.kind, ScopeWish::Kind::automatic);
     EXPECT_TRUE(with("30-nfs-server", kXeon).default_scope.manage);
     EXPECT_EQ(with("30-nfs-server", kXeon).default_scope.wish.text(), "plan");
     EXPECT_EQ(with("30-nfs-server", kEpyc).default_scope.wish.text(), "auto");

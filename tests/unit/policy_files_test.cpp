@@ -94,12 +94,6 @@ TEST(PolicyFiles, AreThoseOfEtcRunAndUsrLib) {
     }
 }
 
-TEST(PolicyFiles, LinksToFilesAreFollowed) {
-    const TempTree tree{File("elsewhere.toml", "[shard]\nsize = 4\n"),
-                        Link("etc/wq-tuned/wq-tuned.toml", "../../elsewhere.toml")};
-    EXPECT_EQ(load_policy(policy_files(tree.root()))->shard_size, 4U);
-}
-
 TEST(PolicyFiles, WhatIsThereButCannotBeReadIsAnErrorThatNamesIt) {
     const std::string drop_ins = "etc/wq-tuned/wq-tuned.toml.d";
     const std::vector<std::pair<Entry, std::string>> cases = {
@@ -161,26 +155,6 @@ TEST(PolicyFiles, WhatMayNotBeReadIsAnErrorThatNamesIt) {
     tree.mode("etc/wq-tuned", 0000);
     EXPECT_EQ(as_nobody(read), "several") << "the main file and the folder";
     tree.mode("etc/wq-tuned", 0755);
-}
-
-// The file is written in place, not renamed: a reader gets a valid text, or an error in this file.
-TEST(PolicyFiles, AFileThatChangesWhileItIsReadDoesNoHarm) {
-    TempTree tree{File("a.toml")};
-    std::string rules;
-    for (int i = 0; i < 200; i++) rules += "[[workqueue]]\nmatch = \"" + std::to_string(i) + "\"\n";
-    std::atomic<bool> done = false;
-    std::thread writer([&] {
-        for (bool whole = true; !done; whole = !whole) tree.write("a.toml", whole ? rules : "[shard]\nsize");
-    });
-    for (int i = 0; i < 200; i++) {
-        const auto policy = load_policy({tree.path("a.toml")});
-        if (policy)
-            EXPECT_LE(policy->rules.size(), 200U);
-        else
-            EXPECT_EQ(policy.error().at(0).file, tree.path("a.toml"));
-    }
-    done = true;
-    writer.join();
 }
 
 // Changes all the time: drop-ins come, go, change their names and modes; links loop and are swapped.
@@ -286,10 +260,13 @@ TEST(PolicyFiles, AFolderThatChangesWhileItIsReadGivesAStateOfItOrAnErrorWithIts
     }
 }
 
-TEST(PolicyFiles, AFifoDoesNotBlock) {
+TEST(PolicyFiles, AFifoDoesNotBlockAndLinksToFilesAreFollowed) {
     TempTree tree{Dir("etc/wq-tuned")};
     ASSERT_EQ(::mkfifo(tree.path("etc/wq-tuned/wq-tuned.toml").c_str(), 0600), 0);
     EXPECT_THAT(only_error(tree), HasSubstr("not a regular file"));
+    const TempTree linked{File("elsewhere.toml", "[shard]\nsize = 4\n"),
+                          Link("etc/wq-tuned/wq-tuned.toml", "../../elsewhere.toml")};
+    EXPECT_EQ(load_policy(policy_files(linked.root()))->shard_size, 4U);
 }
 
 // Without a main file there is the rule of the shipped one, after those of drop-ins.

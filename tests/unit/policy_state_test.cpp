@@ -23,32 +23,27 @@ constexpr const char* kError = "/etc/a.toml:6:1: unknown key \"scop\"";
 class PolicyStateTest : public test::Rig {
   protected:
     json status(const PolicyState& policy) { return status_json(*engine_, nullptr, "running", policy); }
+    // What the status says of POLICY.
+    json said(const PolicyState& policy) { return status(policy)["daemon"]["policy"]; }
+    static json is(const char* state, const json& error, int since, const json& in_force) {
+        return {{"expired", json::array()},
+                {"state", state},
+                {"error", error},
+                {"since", since},
+                {"in_force", in_force}};
+    }
 };
-
-TEST_F(PolicyStateTest, OfALoadedPolicy) {
-    PolicyState policy;
-    policy.loaded(1000);
-    EXPECT_EQ(status(policy)["daemon"]["policy"], (json{{"expired", json::array()},
-                                                        {"state", "loaded"},
-                                                        {"error", nullptr},
-                                                        {"since", 1000},
-                                                        {"in_force", 1000}}));
-}
 
 TEST_F(PolicyStateTest, AfterAReloadThatFailedTheOldOneIsInForce) {
     PolicyState policy;
     policy.loaded(1000);
+    EXPECT_EQ(said(policy), is("loaded", nullptr, 1000, 1000));
     policy.broken(kBroken, 2000);
     policy.broken(kBroken, 3000);
-    EXPECT_EQ(status(policy)["daemon"]["policy"], (json{{"expired", json::array()},
-                                                        {"state", "broken"},
-                                                        {"error", kError},
-                                                        {"since", 2000},
-                                                        {"in_force", 1000}}));
+    EXPECT_EQ(said(policy), is("broken", kError, 2000, 1000));
     EXPECT_FALSE(policy.nothing_to_plan_by());
     policy.loaded(4000);
-    EXPECT_EQ(status(policy)["daemon"]["policy"]["state"], "loaded");
-    EXPECT_EQ(status(policy)["daemon"]["policy"]["in_force"], 4000);
+    EXPECT_EQ(said(policy), is("loaded", nullptr, 4000, 4000));
 }
 
 TEST_F(PolicyStateTest, AfterABrokenStartTargetsSayThatThereIsNoPolicy) {
@@ -59,11 +54,7 @@ TEST_F(PolicyStateTest, AfterABrokenStartTargetsSayThatThereIsNoPolicy) {
     PolicyState policy;
     policy.broken(kBroken, 2000);
     const json document = status(policy);
-    EXPECT_EQ(document["daemon"]["policy"], (json{{"expired", json::array()},
-                                                  {"state", "broken"},
-                                                  {"error", kError},
-                                                  {"since", 2000},
-                                                  {"in_force", nullptr}}));
+    EXPECT_EQ(said(policy), is("broken", kError, 2000, nullptr));
     const json& targets = document["targets"];
     EXPECT_EQ(targets[0]["reason"], "cannot plan: invalid policy") << targets[0]["name"];
     EXPECT_EQ(targets[1]["reason"], "cannot plan: invalid policy") << targets[1]["name"];

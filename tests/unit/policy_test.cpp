@@ -5,16 +5,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "base/file.h"
+#include "policy/policy_text.h"
 #include "policy_texts.h"
 
 namespace wq {
 namespace {
 
-using test::File;
+using namespace std::chrono_literals;
 using test::load_texts;
-using test::TempTree;
+using test::mistakes_in_texts;
+using testing::Each;
 using testing::ElementsAre;
+using testing::StartsWith;
 
 std::vector<std::string> matches(const Policy& policy) {
     std::vector<std::string> out;
@@ -63,74 +68,40 @@ TEST(Policy, ADefaultScopeThatHasExpiredGivesWayToTheEarlierOnes) {
     EXPECT_EQ(text(0), "false numa 0 true 'fleet' 0") << "the clock was wrong";
 }
 
-TEST(Policy, ReadsEveryKey) {
-    const auto policy =
-        load_texts({"[daemon]\nmode = \"observe\"\non_exit = \"keep\"\n"
-                    "[shard]\nsize = 16\n"
-                    "[default_scope]\nmanage = true\nscope = \"numa\"\n"
-                    "[[workqueue]]\nmatch = \"kcryptd-*\"\nscope = \"smt\"\nstrict = true\n"});
-    ASSERT_TRUE(policy);
-    EXPECT_EQ(policy->mode, Mode::observe);
-    EXPECT_TRUE(policy->keep_on_exit);
-    EXPECT_EQ(policy->shard_size, 16U);
-    EXPECT_TRUE(policy->default_scope.manage);
-    EXPECT_EQ(policy->default_scope.wish.text(), "numa");
-    EXPECT_EQ(policy->default_scope.origin.line, 8U);
-    ASSERT_EQ(policy->rules.size(), 1U);
-    EXPECT_EQ(policy->rules[0].wish.text(), "smt");
-    EXPECT_EQ(policy->rules[0].strict, true);
-    EXPECT_EQ(policy->rules[0].origin.line, 9U);
-}
-
-TEST(Policy, TablesMergeByKeyLaterOverEarlier) {
-    const auto policy = load_texts({"[daemon]\nmode = \"tune\"\n[shard]\nsize = 4\n",
-                                    "[daemon]\nmode = \"observe\"\n", "[daemon]\non_exit = \"keep\"\n"});
-    ASSERT_TRUE(policy);
+TEST(Policy, TablesMergeByKeyAndRulesOfTheLatestFileAreTriedFirst) {
+    const auto policy = load_texts(
+        {"[daemon]\nmode = \"tune\"\n[shard]\nsize = 4\n[judge]\nwindow = \"20s\"\ncounters = [\"tail\", "
+         "\"exec\"]\n[[workqueue]]\nmatch = \"*\"\n[[workqueue]]\nmatch = \"b\"\n",
+         "[daemon]\nmode = \"observe\"\n[judge]\nwashout = \"5s\"\ncounters = [\"lock\"]\n",
+         "[daemon]\non_exit = \"keep\"\n[[workqueue]]\nmatch = [\"writeback\", \"nvme-[a-z]?-wq\"]\n"
+         "[[workqueue]]\nmatch = \"kcryptd-*\"\n[[workqueue]]\nmatch = \"kcryptd-25[34]*\"\n",
+         "workqueue = [{match = \"e\"}]\n"});
+    ASSERT_TRUE(policy) << policy.error()[0].underlined();
     EXPECT_EQ(policy->mode, Mode::observe);
     EXPECT_TRUE(policy->keep_on_exit);
     EXPECT_EQ(policy->shard_size, 4U);
-}
-
-TEST(Policy, RulesOfTheLatestFileAreTriedFirstAndWithinOneFromTheTop) {
-    const auto policy = load_texts(
-        {"[[workqueue]]\nmatch = \"a\"\n[[workqueue]]\nmatch = \"b\"\n", "[shard]\n",
-         "[[workqueue]]\nmatch = \"c\"\n[[workqueue]]\nmatch = \"d\"\n", "workqueue = [{match = \"e\"}]\n"});
-    ASSERT_TRUE(policy);
-    EXPECT_THAT(matches(*policy), ElementsAre("e", "c", "d", "a", "b"));
-}
-
-TEST(Policy, OneOfAListOfGlobsIsEnough) {
-    const auto policy =
-        load_texts({"[[workqueue]]\nmatch = [\"writeback\", \"nvme-*\"]\n[[workqueue]]\nmatch = \"*\"\n"});
-    ASSERT_TRUE(policy);
-    for (const char* name : {"writeback", "nvme-wq"})
-        EXPECT_EQ(policy->rule_for(name), policy->rules.data()) << name;
-    EXPECT_EQ(policy->rule_for("raid5wq"), &policy->rules[1]);
-    EXPECT_TRUE(policy->rules[0].names("nvme-wq"));
-    EXPECT_FALSE(policy->rules[1].names("raid5wq")) << "a star names nothing";
-}
-
-TEST(Policy, TheFirstRuleWhoseGlobMatchesDecides) {
-    const auto policy =
-        load_texts({"[[workqueue]]\nmatch = \"*\"\n",
-                    "[[workqueue]]\nmatch = \"kcryptd-*\"\n[[workqueue]]\nmatch = \"kcryptd-25[34]*\"\n"
-                    "[[workqueue]]\nmatch = \"nvme-[a-z]?-wq\"\n"});
-    ASSERT_TRUE(policy);
-    EXPECT_EQ(policy->rule_for("kcryptd-253:0")->match.at(0), "kcryptd-*");
-    EXPECT_EQ(policy->rule_for("nvme-id-wq")->match.at(0), "nvme-[a-z]?-wq");
-    EXPECT_EQ(policy->rule_for("writeback")->match.at(0), "*");
-}
-
-TEST(Policy, TheShippedFileLoadsAndStatesTheDefaults) {
-    const auto policy = load_policy({SOURCE_DIR "/conf/wq-tuned.toml"});
-    ASSERT_TRUE(policy) << policy.error()[0].underlined();
-    EXPECT_THAT(matches(*policy), ElementsAre("*"));
-    EXPECT_EQ(policy->rules[0].wish.text(), "auto");
-    EXPECT_EQ(policy->rules[0].strict, std::nullopt);
+    EXPECT_EQ(policy->judge.window, 20s);
+    EXPECT_EQ(policy->judge.washout, 5s);
+    EXPECT_EQ(policy->judge.counters, (std::vector<JudgedCounter>{{"lock", false}})) << "replaced";
+    EXPECT_EQ(policy->origins.at("judge.washout").line, 4U);
+    EXPECT_THAT(matches(*policy), ElementsAre("e", "writeback", "kcryptd-*", "kcryptd-25[34]*", "*", "b"));
+    const auto rule = [&](const char* name) { return policy->rule_for(name) - policy->rules.data(); };
+    EXPECT_EQ(rule("writeback"), 1);
+    EXPECT_EQ(rule("nvme-id-wq"), 1) << "one of a list is enough";
+    EXPECT_EQ(rule("kcryptd-253:0"), 2);
+    EXPECT_EQ(rule("b"), 4);
+    EXPECT_TRUE(policy->rules[1].names("writeback"));
+    EXPECT_FALSE(policy->rules[4].names("b")) << "a star names nothing";
+    EXPECT_EQ(load_texts({"[[workqueue]]\nmatch = \"b\"\n"})->rule_for("a"), nullptr);
 }
 
 // The defaults that the shipped file shows as comments must be the real defaults.
 TEST(Policy, TheShippedCommentsAreTheDefaults) {
+    const auto shipped = load_policy({SOURCE_DIR "/conf/wq-tuned.toml"});
+    ASSERT_TRUE(shipped) << shipped.error()[0].underlined();
+    EXPECT_THAT(matches(*shipped), ElementsAre("*"));
+    EXPECT_EQ(shipped->rules[0].wish.text(), "auto");
+    EXPECT_EQ(shipped->rules[0].strict, std::nullopt);
     std::string text = read_file(SOURCE_DIR "/conf/wq-tuned.toml").value();
     for (const char* key :
          {"mode",      "on_exit",    "size",    "alpha",      "tolerance", "window", "washout", "max_pairs",
@@ -150,6 +121,129 @@ TEST(Policy, TheShippedCommentsAreTheDefaults) {
     EXPECT_EQ(policy->default_scope.manage, defaults.default_scope.manage);
     EXPECT_EQ(policy->default_scope.wish.text(), defaults.default_scope.wish.text());
     EXPECT_EQ(policy->default_mask, defaults.default_mask);
+}
+
+// ---- [judge]
+
+// A [judge] table with LINE.
+std::string judge(const std::string& line) {
+    return "[judge]\n" + line + "\n";
+}
+
+Judging judging(const std::string& line) {
+    const auto policy = load_texts({judge(line)});
+    if (policy) return policy->judge;
+    ADD_FAILURE() << policy.error()[0].text();
+    return {};
+}
+
+TEST(PolicyJudge, AlphaIsANumberOrAPercentage) {
+    for (const char* same : {"0.05", "5e-2", "\"0.05\"", "\"5%\"", "\"5.0%\""})
+        EXPECT_EQ(judging(std::string("alpha = ") + same).settings.alpha, 0.05) << same;
+}
+
+// What is read is what policy_json() prints.
+TEST(PolicyJudge, TheEndsOfEveryRangeAreAllowed) {
+    for (const char* line :
+         {"alpha = 0.5",      "alpha = 1e-06",          "tolerance = \"0%\"",   "tolerance = \"100%\"",
+          "window = \"1h\"",  "washout = \"0s\"",       "max_pairs = 1",        "max_pairs = 10000",
+          "min_items = 0",    "min_items = 1000000000", "retry_after = \"0s\"", "retry_after = \"3650d\"",
+          "jitter = \"0s\"",  "jitter = \"7d\"",        "concurrent = 1",       "concurrent = 16",
+          "recheck = \"1s\"", "recheck = \"1d\"",       "run_length = 1",       "run_length = 1000000000",
+          "budget = \"1s\"",  "budget = \"1d\"",        "settle = \"0s\"",      "settle = \"1d\""}) {
+        const auto policy = load_texts({judge(line)});
+        ASSERT_TRUE(policy) << policy.error()[0].text();
+        const std::string key(line, std::strcspn(line, " "));
+        const auto value = policy_json(*policy, {})["policy"]["judge"][key];
+        EXPECT_EQ(key + " = " + toml_text(value), line);
+    }
+    EXPECT_EQ(judging("window = \"500ms\"\nwashout = \"499ms\"").window, kMinWindow);
+}
+
+// A table may say which way is better.
+TEST(PolicyJudge, ACounterIsACostUnlessItCountsWhatIsDone) {
+    const auto read = judging(
+        R"(counters = ["latency", "items", "psi:io.full", "diskstats:vda.wkB", # the disk
+        "file:/p99", { counter = "file:/rps", higher = "better" },
+        { counter = "throughput", higher = "worse" }, { counter = "diskstats:vda.rkB" }])");
+    std::string text;
+    for (const JudgedCounter& each : read.counters) text += each.name + (each.higher_is_better ? "+ " : " ");
+    EXPECT_EQ(text,
+              "latency items+ psi:io.full diskstats:vda.wkB+ file:/p99 file:/rps+ throughput "
+              "diskstats:vda.rkB+ ");
+    EXPECT_EQ(judging("[[judge.counters]]\ncounter = \"exec\"").counters,
+              (std::vector<JudgedCounter>{{"exec", false}}));
+}
+
+TEST(PolicyJudge, AGuardHasACounterAndATolerance) {
+    const auto read = judging(
+        "guards = [{ counter = \"throughput\", tolerance = \"0%\" },\n"
+        "{ tolerance = \"2.5%\", counter = \"others\" }, { counter = \"psi:io.full\", tolerance = \"100%\" "
+        "}, { counter = \"workers\", tolerance = \"50%\" }]");
+    EXPECT_EQ(read.guards, (std::vector<Guard>{
+                               {"throughput", 0}, {"others", 0.025}, {"psi:io.full", 1}, {"workers", 0.5}}));
+    EXPECT_TRUE(judging("guards = []").guards.empty());
+}
+
+// ---- masks
+
+// Eight CPUs, 4 and 5 of them isolated at boot.
+HostFacts masked_host() {
+    HostFacts facts;
+    facts.hostname = "web-7";
+    facts.cpus = [] { return HostCpus{CpuSet::range(0, 7), {4, 5}}; };
+    return facts;
+}
+
+TEST(PolicyMasks, AreReadAndPrinted) {
+    const auto policy = load_texts({"[default_mask]\ncpumask = \"housekeeping\"\n"
+                                    "[[workqueue]]\nmatch = \"kcryptd-*\"\ncpumask = \"0-2,3\"\n"
+                                    "[[workqueue]]\nmatch = \"*\"\ncpumask = \"leave\"\n"},
+                                   masked_host);
+    ASSERT_TRUE(policy) << policy.error()[0].text();
+    EXPECT_EQ(policy->default_mask.text(), "housekeeping");
+    EXPECT_EQ(policy->rule_for("kcryptd-1")->mask.text(), "0-3");
+    EXPECT_EQ(policy->rule_for("kcryptd-1")->wish.text(), "auto") << "a rule may have a mask alone";
+    EXPECT_EQ(policy->rule_for("b")->mask, MaskWish{});
+    EXPECT_TRUE(policy->wants_masks());
+    const std::string printed = policy_toml(*policy, {});
+    const auto again = load_texts({printed}, masked_host);
+    ASSERT_TRUE(again) << again.error()[0].text() << printed;
+    EXPECT_EQ(policy_hash(*again), policy_hash(*policy));
+    EXPECT_NE(policy_hash(*again), policy_hash(load_texts({"[[workqueue]]\nmatch = \"*\"\n"}).value()));
+}
+
+TEST(PolicyMasks, NobodyAsksByDefaultNorDoesARuleThatExpired) {
+    const std::string rule = "[[workqueue]]\nmatch = \"*\"\n";
+    EXPECT_FALSE(load_texts({rule}, masked_host)->wants_masks());
+    EXPECT_EQ(load_texts({rule}, masked_host)->default_mask.text(), "leave");
+    auto policy = load_texts({rule + "cpumask = \"0\"\nexpires = \"2027-01-15\"\n"}, masked_host);
+    EXPECT_TRUE(policy->wants_masks());
+    policy->expire(1'800'100'800);
+    EXPECT_FALSE(policy->wants_masks());
+}
+
+// The CPUs of a mask count where it is in force.
+TEST(PolicyMasks, CpusThatTheHostDoesNotHaveOrIsolatesAreRefused) {
+    const std::string of_all = "default_mask.cpumask = ", rule = "[[workqueue]]\nmatch = \"a\"\ncpumask = ";
+    const std::string host = "[[host]]\nname = \"a\"\nwhen.hostname = ";
+    const std::pair<std::vector<std::string>, const char*> cases[] = {
+        {{of_all + "3"}, ""},  // CPU 3
+        {{of_all + "\"0-9\""}, "0.toml:1:24: cpumask has CPUs 8-9, which this host does not have (0-7)"},
+        {{"", rule + "\"8\""}, "1.toml:3:11: cpumask has CPU 8, which this host does not have (0-7)"},
+        {{rule + "\"3-6\""}, "0.toml:3:11: cpumask has isolated CPUs 4-5 (isolcpus=, nohz_full=)"},
+        {{host + "\"db-*\"\nworkqueue = [{ match = \"a\", cpumask = \"9\" }]"}, ""},
+        {{host + "\"web-*\"\nworkqueue = [{ match = \"a\", cpumask = \"9\" }]"},
+         "0.toml:4:39: cpumask has CPU 9"},
+        {{host + "\"db-*\"\n" + of_all + "\"\""}, "0.toml:4:24: cpumask must be a list with at least one"},
+        {{of_all + "\"9\"", of_all + "\"leave\""}, ""}};
+    for (const auto& [texts, error] : cases) {
+        const auto mistakes = mistakes_in_texts(texts, masked_host);
+        EXPECT_EQ(mistakes.size(), *error == '\0' ? 0U : 1U) << texts[0];
+        EXPECT_THAT(mistakes, Each(StartsWith(error)));
+    }
+    EXPECT_TRUE(load_texts({of_all + "\"900\""}, {})) << "a host that is not known";
+    EXPECT_TRUE(load_texts({of_all + "\"900\""}, [] { return HostFacts{}; }));
 }
 
 }  // namespace

@@ -9,9 +9,10 @@
 
 namespace wq::test {
 
-// Loads TEXTS, in this order, as the files "0.toml", "1.toml", ...; errors have these file names.
+// Loads TEXTS, in this order, as the files "0.toml", "1.toml", ...; errors and WARNINGS have these names.
 inline tl::expected<Policy, PolicyErrors> load_texts(const std::vector<std::string>& texts,
-                                                     const FactsSource& facts = {}) {
+                                                     const FactsSource& facts = {},
+                                                     PolicyErrors* warnings = nullptr) {
     TempTree tree;
     std::vector<std::string> files;
     for (const std::string& text : texts) {
@@ -19,14 +20,18 @@ inline tl::expected<Policy, PolicyErrors> load_texts(const std::vector<std::stri
         tree.add(File(name, text));
         files.push_back(tree.path(name));
     }
-    auto policy = load_policy(files, facts);
-    if (policy) return policy;
+    auto policy = load_policy(files, facts, warnings);
     const std::string folder = tree.root() + "/";
-    for (PolicyError& error : policy.error()) {
-        error.file.erase(0, folder.size());
-        for (auto at = error.message.find(folder); at != std::string::npos; at = error.message.find(folder))
-            error.message.erase(at, folder.size());
-    }
+    const auto shorten = [&](PolicyErrors& errors) {
+        for (PolicyError& error : errors) {
+            error.file.erase(0, folder.size());
+            for (auto at = error.message.find(folder); at != std::string::npos;
+                 at = error.message.find(folder))
+                error.message.erase(at, folder.size());
+        }
+    };
+    if (!policy) shorten(policy.error());
+    if (warnings != nullptr) shorten(*warnings);
     return policy;
 }
 

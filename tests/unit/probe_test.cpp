@@ -155,7 +155,7 @@ TEST_F(OldKernel, IsLeftAloneQuietly) {
     EXPECT_TRUE(engine_->targets().empty());
     EXPECT_THAT(engine_->summary(),
                 testing::StartsWith("observing: this kernel has no affinity scopes: 6.6 or later is needed"));
-    const auto pinned = engine_->orders().pin("kcryptd", "smt");
+    const auto pinned = engine_->pin("kcryptd", "smt");
     ASSERT_FALSE(pinned);
     EXPECT_THAT(pinned.error().text, testing::HasSubstr("has no affinity scopes"));
     engine_->restore_all();

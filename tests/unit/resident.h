@@ -19,10 +19,7 @@ inline unsigned long resident(const std::string& pid, const std::set<std::string
     return sum;
 }
 
-// Resident kB of mapped files, and of anonymous memory.
-inline unsigned long resident_files(const std::string& pid) {
-    return resident(pid, {"RssFile:", "RssShmem:"});
-}
+// Resident kB of anonymous memory.
 inline unsigned long resident_memory(const std::string& pid) {
     return resident(pid, {"RssAnon:"});
 }

@@ -51,14 +51,6 @@ TEST_F(RestoreAll, PutsEverythingBackAndForgetsIt) {
     EXPECT_THAT(log_.lines.front().fields, testing::Contains(Key("WQ_WRITE_USEC")));
 }
 
-TEST_F(RestoreAll, SaysNothingOfWhatWasBackAnyway) {
-    add("a", "default");
-    EXPECT_EQ(restore_all(files_, store_, log_), 0U);
-    EXPECT_THAT(files_.writes(), IsEmpty());
-    EXPECT_THAT(on_disk(), IsEmpty());
-    EXPECT_TRUE(log_.lines.empty());
-}
-
 TEST_F(RestoreAll, LeavesWhatIsForeignAndForgetsIt) {
     add("a", "numa");
     EXPECT_EQ(restore_all(files_, store_, log_), 0U);
@@ -67,12 +59,14 @@ TEST_F(RestoreAll, LeavesWhatIsForeignAndForgetsIt) {
     EXPECT_EQ(log_.count(Event::external), 1U);
 }
 
-TEST_F(RestoreAll, ForgetsWhatIsGoneQuietly) {
+TEST_F(RestoreAll, ForgetsWhatIsGoneOrBackQuietly) {
+    add("back", "default");
     add("gone", "smt");
     add("reused", "smt", 2);
     files_.files.erase("gone");
     EXPECT_EQ(restore_all(files_, store_, log_), 0U);
     EXPECT_EQ(files_.files["reused"].word, "smt") << "another workqueue, which is not ours";
+    EXPECT_THAT(files_.writes(), IsEmpty());
     EXPECT_THAT(on_disk(), IsEmpty());
     EXPECT_TRUE(log_.lines.empty());
 }
@@ -91,27 +85,20 @@ TEST_F(RestoreAll, KeepsWhatCouldNotBeRestoredAndSaysWhy) {
     EXPECT_THAT(log_.lines[0].fields, testing::Contains(std::pair<std::string, std::string>("ERRNO", "1")));
 }
 
-TEST_F(RestoreAll, TriesABusyKernelThreeTimes) {
-    add("a", "smt");
-    files_.write_errors = {EBUSY, EAGAIN};
-    EXPECT_EQ(restore_all(files_, store_, log_), 0U);
-    EXPECT_EQ(files_.files["a"].word, "default");
-    EXPECT_EQ(files_.writes().size(), 3U);
-}
-
-TEST_F(RestoreAll, GivesABusyKernelUpAfterThree) {
-    add("a", "smt");
-    files_.write_errors = {EBUSY, EBUSY, EBUSY};
-    EXPECT_EQ(restore_all(files_, store_, log_), 1U);
-    EXPECT_EQ(files_.writes().size(), 3U);
-    EXPECT_THAT(on_disk(), ElementsAre(Key("a")));
-}
-
-TEST_F(RestoreAll, DoesNotTryAPermanentErrorAgain) {
-    add("a", "smt");
-    files_.write_errors = {EINVAL};
-    EXPECT_EQ(restore_all(files_, store_, log_), 1U);
-    EXPECT_EQ(files_.writes().size(), 1U);
+TEST_F(RestoreAll, TriesABusyKernelThreeTimesAndAPermanentErrorOnce) {
+    struct Case {
+        std::vector<int> errors;
+        unsigned left, writes;
+    };
+    for (const auto& [errors, left, writes] :
+         {Case{{EBUSY, EAGAIN}, 0, 3}, Case{{EBUSY, EBUSY, EBUSY}, 1, 3}, Case{{EINVAL}, 1, 1}}) {
+        files_ = {};
+        add("a", "smt");
+        files_.write_errors.assign(errors.begin(), errors.end());
+        EXPECT_EQ(restore_all(files_, store_, log_), left);
+        EXPECT_EQ(files_.writes().size(), writes);
+        EXPECT_EQ(on_disk().size(), left);
+    }
 }
 
 TEST_F(RestoreAll, SaysThatTheFileCouldNotBeWritten) {

@@ -7,14 +7,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "policy/load_policy.h"
-#include "temp_tree.h"
+#include <sstream>
+
+#include "policy_texts.h"
 
 namespace wq {
 namespace {
 
-using test::File;
-using test::TempTree;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -75,28 +74,11 @@ TEST(RuleWarnings, APatternThatNoNameMatches) {
              {std::string(32, 'x'), "a name has at most 31 characters"},
              {std::string(20, '?') + "*" + std::string(12, 'x'), "a name has at most 31 characters"}})
         EXPECT_THAT(why_never_matches(pattern), HasSubstr(why)) << pattern;
-    for (const std::string& pattern : std::vector<std::string>{"*",
-                                                               "kcryptd-*",
-                                                               "kcryptd-[0-9]*",
-                                                               "[]x]",
-                                                               "[!]]",
-                                                               "[[:alpha:]]*",
-                                                               "[a-]",
-                                                               "nvme!wq",
-                                                               "[!/]",
-                                                               "[\\]]",
-                                                               "\\[",
-                                                               "a]",
-                                                               "{ab}",
-                                                               "[é]",
-                                                               "n*",
-                                                               "dm.",
-                                                               "gve-0000:01:00.*",
-                                                               "(a)",
-                                                               "nf_ft_offload_*",
-                                                               std::string(31, 'x'),
-                                                               std::string(31, '?') + "*"})
-        EXPECT_EQ(why_never_matches(pattern), "") << pattern;
+    std::istringstream fine(
+        "* kcryptd-* kcryptd-[0-9]* []x] [!]] [[:alpha:]]* [a-] nvme!wq [!/] [\\]] \\[ a] {ab} [é] n* dm. "
+        "gve-0000:01:00.* (a) nf_ft_offload_* " +
+        std::string(31, 'x') + " " + std::string(31, '?') + "*");
+    for (std::string pattern; fine >> pattern;) EXPECT_EQ(why_never_matches(pattern), "") << pattern;
 }
 
 TEST(RuleWarnings, WhatNeverMatchesDoesNot) {
@@ -112,16 +94,9 @@ TEST(RuleWarnings, WhatNeverMatchesDoesNot) {
 
 // Pairs of an earlier and a later pattern.
 TEST(RuleWarnings, AnEarlierPatternCovers) {
-    const char* const covered[] = {"* *",
-                                   "* kcryptd-*",
-                                   "* ?[ab]",
-                                   "kcryptd* kcryptd-*",
-                                   "k?ryptd kcryptd",
-                                   "[kw]* writeback",
-                                   "[kw]* [kw]*",
-                                   "kcryptd* kcryptd-253",
-                                   "a\\** a\\*b*",
-                                   "a* \\ab"};
+    const char* const covered[] = {"* *",          "* kcryptd-*",     "* ?[ab]",     "kcryptd* kcryptd-*",
+                                   "a* \\ab",      "k?ryptd kcryptd", "[kw]* [kw]*", "kcryptd* kcryptd-253",
+                                   "a\\** a\\*b*", "[kw]* writeback"};
     const char* const open[] = {
         "kcryptd-* kcryptd*", "kcryptd-* *", "a b", "a a*", "a? a*", "a* ?*", "a\\* a*"};
     const auto covers_in = [](const std::string& pair) {
@@ -150,22 +125,10 @@ TEST(RuleWarnings, WhatCoversDoes) {
 // ---- warnings of a policy
 
 std::vector<std::string> warnings_of(const std::vector<std::string>& texts) {
-    TempTree tree;
-    std::vector<std::string> files;
-    for (const std::string& text : texts) {
-        const std::string name = std::to_string(files.size()) + ".toml";
-        tree.add(File(name, text));
-        files.push_back(tree.path(name));
-    }
     PolicyErrors warnings;
-    EXPECT_TRUE(load_policy(files, {}, &warnings));
+    EXPECT_TRUE(test::load_texts(texts, {}, &warnings));
     std::vector<std::string> out;
-    for (const PolicyError& warning : warnings) {
-        std::string text = warning.text();
-        for (auto at = text.find(tree.root()); at != std::string::npos; at = text.find(tree.root()))
-            text.erase(at, tree.root().size() + 1);
-        out.push_back(text);
-    }
+    for (const PolicyError& warning : warnings) out.push_back(warning.text());
     return out;
 }
 
@@ -173,40 +136,35 @@ std::string rule(const std::string& match, const std::string& table = "workqueue
     return "[[" + table + "]]\nmatch = \"" + match + "\"\n";
 }
 
-TEST(RuleWarnings, ARuleAfterAStarIsToldWithBothPlaces) {
-    EXPECT_THAT(warnings_of({rule("a") + rule("*") + rule("b") + rule("*")}),
-                ElementsAre("0.toml:6:9: \"b\" never applies: \"*\" at 0.toml:4 comes first and matches the "
-                            "same names",
-                            "0.toml:8:9: \"*\" never applies: \"*\" at 0.toml:4 comes first and matches the "
-                            "same names"));
-    EXPECT_THAT(warnings_of({rule("a") + rule("a*") + rule("b*") + rule("*")}), IsEmpty());
+// "B" of FILE:LINE, after "A" at FILE:LINE.
+std::string useless(const char* later, const char* at, const char* earlier, const char* at_earlier) {
+    return fmt::format("{}:9: \"{}\" never applies: \"{}\" at {} comes first and matches the same names", at,
+                       later, earlier, at_earlier);
 }
 
-// This is a purpose of drop-ins; conf/examples/30-dm-crypt.toml does it.
-TEST(RuleWarnings, ADropInMayTakeAllOfAnotherFile) {
-    EXPECT_THAT(warnings_of({rule("a") + rule("*"), rule("*")}), IsEmpty());
-    EXPECT_THAT(warnings_of({rule("a"), rule("b"), rule("a")}), IsEmpty());
-    EXPECT_THAT(warnings_of({rule("*") + rule("a"), rule("*")}),
-                ElementsAre("0.toml:4:9: \"a\" never applies: \"*\" at 0.toml:2 comes first and matches the "
-                            "same names"));
-}
-
-TEST(RuleWarnings, ARuleThatExpiresLeavesItsNamesToLaterOnes) {
+// A drop-in may take all of another file (conf/examples/30-dm-crypt.toml does it), a rule that expires leaves
+// its names to later ones, and a host table is looked at for itself, whether or not it matches.
+TEST(RuleWarnings, ARuleThatNeverAppliesIsToldWithBothPlaces) {
     const std::string until = "expires = \"2027-01-31\"\n";
-    EXPECT_THAT(warnings_of({rule("a*") + until + rule("a*") + rule("b") + until + rule("b")}), IsEmpty());
-    EXPECT_THAT(warnings_of({rule("a*") + rule("a*") + until}),
-                ElementsAre("0.toml:4:9: \"a*\" never applies: \"a*\" at 0.toml:2 comes first and matches "
-                            "the same names"));
-}
-
-TEST(RuleWarnings, AHostTableIsLookedAtForItselfWhetherOrNotItMatches) {
     const std::string host = "[[host]]\nname = \"h\"\nwhen.arch = \"none\"\n";
-    EXPECT_THAT(warnings_of({rule("a") + host + rule("*", "host.workqueue")}), IsEmpty())
-        << "it is for some hosts";
+    EXPECT_THAT(
+        warnings_of({rule("a") + rule("*") + rule("b") + rule("*")}),
+        ElementsAre(useless("b", "0.toml:6", "*", "0.toml:4"), useless("*", "0.toml:8", "*", "0.toml:4")));
+    EXPECT_THAT(warnings_of({rule("*") + rule("a"), rule("*")}),
+                ElementsAre(useless("a", "0.toml:4", "*", "0.toml:2")));
+    EXPECT_THAT(warnings_of({rule("a*") + rule("a*") + until}),
+                ElementsAre(useless("a*", "0.toml:4", "a*", "0.toml:2")));
     EXPECT_THAT(warnings_of({host + rule("a[", "host.workqueue") + rule("*", "host.workqueue") +
                              rule("b", "host.workqueue")}),
                 ElementsAre(HasSubstr("0.toml:5:9: \"a[\" matches no workqueue"),
                             HasSubstr("0.toml:9:9: \"b\" never applies")));
+    for (const std::vector<std::string>& fine : std::vector<std::vector<std::string>>{
+             {rule("a") + rule("a*") + rule("b*") + rule("*")},
+             {rule("a") + rule("*"), rule("*")},
+             {rule("a"), rule("b"), rule("a")},
+             {rule("a*") + until + rule("a*") + rule("b") + until + rule("b")},
+             {rule("a") + host + rule("*", "host.workqueue")}})
+        EXPECT_THAT(warnings_of(fine), IsEmpty()) << fine[0];
 }
 
 }  // namespace

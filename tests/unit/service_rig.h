@@ -18,7 +18,6 @@
 
 #include "fake_machine.h"
 #include "owned/owned.h"
-#include "resident.h"
 #include "service/restorer.h"
 #include "service/service.h"
 
@@ -69,9 +68,6 @@ class Daemon {
 
     [[nodiscard]] pid_t pid() const { return child_; }
     void send(int signal) const { ::kill(child_, signal); }
-    [[nodiscard]] unsigned long resident_files() const {
-        return test::resident_files(std::to_string(child_));
-    }
     [[nodiscard]] std::ptrdiff_t threads() const {
         return std::distance(std::filesystem::directory_iterator("/proc/" + std::to_string(child_) + "/task"),
                              {});

@@ -212,25 +212,6 @@ TEST_F(ServiceTest, TouchesNothingWhereTheCommandLineSaysOffOrTheBaselineIsBroke
     EXPECT_FALSE(restore());
 }
 
-// Some resident pages were needed only once, by the start and by a reload.
-TEST_F(ServiceTest, ATickGivesBackWhatMoreThanALookNeeded) {
-    ::setenv("WATCHDOG_USEC", "3000000", 1);
-    Daemon daemon(tree_);
-    ::unsetenv("WATCHDOG_USEC");
-    auto most = daemon.resident_files();
-    daemon.send(SIGHUP);
-    ASSERT_TRUE(logged("policy reloaded"));
-    most = std::max(most, daemon.resident_files());
-    // It never falls without a tick. Under the sanitizers a tick alone needs more than nine tenths.
-#ifdef __SANITIZE_ADDRESS__
-    const auto enough = most;
-#else
-    const auto enough = most / 10 * 9;
-#endif
-    EXPECT_TRUE(eventually([&] { return daemon.resident_files() < enough; }));
-    EXPECT_EQ(daemon.end(SIGTERM), 0);
-}
-
 // A FIFO replaces the temporary file: open(2) waits for a reader.
 TEST_F(ServiceTest, ADiskThatDoesNotAnswerHoldsUpNothing) {
     tree_.write(kPolicy,

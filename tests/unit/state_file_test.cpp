@@ -211,6 +211,9 @@ TEST_F(StateFiles, OneThatMustNotOrCannotBeSetAsideStaysAndIsNotReplaced) {
 }
 
 TEST_F(StateFiles, OneThatCannotBeReadIsNeitherSetAsideNorReplaced) {
+    EXPECT_EQ(refusal("{"), "cut off");
+    EXPECT_EQ(tree_.read("lib/state.json"), "{") << "who only reads sets nothing aside";
+    tree_.remove("lib/state.json");
     tree_.add(test::Dir("lib/state.json"));
     auto owner = file();
     EXPECT_EQ(owner.load().error().code, EISDIR);
@@ -218,11 +221,6 @@ TEST_F(StateFiles, OneThatCannotBeReadIsNeitherSetAsideNorReplaced) {
     EXPECT_FALSE(owner.save({}));
     EXPECT_TRUE(tree_.exists("lib/state.json"));
     EXPECT_FALSE(tree_.exists("lib/state.json.broken"));
-}
-
-TEST_F(StateFiles, WhoOnlyReadsSetsNothingAside) {
-    EXPECT_EQ(refusal("{"), "cut off");
-    EXPECT_EQ(tree_.read("lib/state.json"), "{");
 }
 
 TEST_F(StateFiles, AFullDiskLeavesWhatWasThere) {

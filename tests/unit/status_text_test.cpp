@@ -13,6 +13,7 @@
 #include "ctl/render/terminal.h"
 #include "fake_experiment.h"
 #include "service/status.h"
+#include "service/worth.h"
 
 namespace wq {
 namespace {
@@ -65,7 +66,16 @@ TEST_F(ProgressTest, FromNoPairToASlotOrAPause) {
 
 TEST_F(ProgressTest, EvidenceGrowsAndTheVerdictIsCounted) {
     costs("smt", 0.8);
+    EXPECT_TRUE(target_of("kcryptd").at("contention").is_null());
+    EXPECT_TRUE(ctl::contention_lines(target_of("kcryptd")).empty());
     for (int i = 0; i < 5; i++) run_slot();
+    EXPECT_EQ(target_of("kcryptd").at("contention").at("reference").at("lock_ns"), 0);
+    const auto lines = ctl::contention_lines(target_of("kcryptd"));
+    ASSERT_EQ(lines.size(), 1U) << "kworkers are not known";
+    EXPECT_THAT(lines[0].second, EndsWith(": a scope finer than cache can hardly gain by the lock"));
+    json damaged = target_of("kcryptd");
+    damaged["contention"]["reference"] = 7;
+    EXPECT_TRUE(ctl::contention_lines(damaged).empty());
     const json trial = trial_of("kcryptd");
     EXPECT_EQ(trial.at("pairs"), 5);
     EXPECT_EQ(trial.at("counter"), "latency");
@@ -79,6 +89,78 @@ TEST_F(ProgressTest, EvidenceGrowsAndTheVerdictIsCounted) {
     EXPECT_EQ(target_of("kcryptd").at("verdict").at("verdict"), "improved");
     EXPECT_EQ(experiments().at("reason"), nullptr);
     EXPECT_GT(experiments().at("pairs"), 5);
+}
+
+// From `status`: before 16 pairs since the verdict, after them, after the watch took it back.
+TEST_F(ProgressTest, WorthIsMeasuredAfterTheVerdict) {
+    const auto worth = [&] {
+        return worth_json(*engine_, experiment_->ledger(), verdicts_->records(), wall_);
+    };
+    start_alone();
+    EXPECT_EQ(worth()["moved"], 0);
+    EXPECT_EQ(worth()["targets"], 3);
+    EXPECT_TRUE(worth()["classes"].empty());
+    costs("smt", 0.92);  // not beyond 10%: the watch would slow down
+    ASSERT_TRUE(run_to_verdict());
+    ASSERT_EQ(scope("kcryptd"), "smt");
+    json now = worth();
+    EXPECT_EQ(now["moved"], 1);
+    ASSERT_EQ(now["classes"].size(), 1U);
+    EXPECT_EQ(now["classes"][0]["pairs"], 0) << "those before the verdict decided";
+    EXPECT_TRUE(now["classes"][0]["effect_percent"].is_null());
+    EXPECT_TRUE(now["classes"][0]["since"].is_null());
+    costs("smt", 0.95);
+    const auto pairs = [&] {
+        const auto& after = entry("kcryptd", "cache", "smt")->after;
+        return after.empty() ? 0 : after[0].pairs;
+    };
+    ASSERT_TRUE(run_until([&] { return pairs() >= 16; }, 86'400));
+    now = worth()["classes"][0];
+    EXPECT_EQ(now["class"], "kcryptd");
+    EXPECT_EQ(now["scope"], "smt");
+    EXPECT_EQ(now["counter"], "latency");
+    EXPECT_NEAR(now["effect_percent"].get<double>(), -5, 1) << "and not the 8% of the verdict";
+    EXPECT_LT(now["interval_percent"][0], now["effect_percent"]);
+    EXPECT_GE(now["since"].get<std::int64_t>(), last().time);
+    EXPECT_GT(now["until"], now["since"]);
+    ASSERT_TRUE(run_until([this] { return experiment_->is_measuring(); }, 86'400));
+    EXPECT_EQ(worth()["moved"], 1) << "also in a slot";
+    run_slot();
+    EXPECT_EQ(worth()["taken_back_this_month"], 0);
+    costs("smt", 1.5);
+    ASSERT_TRUE(run_until([this] { return experiment_->totals().taken_back > 0; }, 2 * 86'400));
+    run(30);
+    EXPECT_EQ(worth()["moved"], 0);
+    EXPECT_TRUE(worth()["classes"].empty());
+    EXPECT_EQ(worth()["taken_back_this_month"], 1);
+}
+
+// What is set first is measured from its first pair: no pair brought it there.
+TEST_F(ProgressTest, WorthOfWhatIsSetFirst) {
+    costs("smt", 0.9);
+    start(at_once(test::rule_for_all(test::fixed(Scope::smt))));
+    run_slot();
+    const json now = worth_json(*engine_, experiment_->ledger(), verdicts_->records(), wall_);
+    EXPECT_EQ(now["moved"], 2);
+    ASSERT_EQ(now["classes"].size(), 2U);
+    EXPECT_EQ(now["classes"][0]["pairs"], 1);
+}
+
+// An order and @default move targets that nothing is known of.
+TEST_F(ProgressTest, WorthCountsWhatAnOrderOrDefaultMoves) {
+    ASSERT_TRUE(engine_->pin("kcryptd", "smt"));
+    json now = worth_json(*engine_, experiment_->ledger(), {}, wall_);
+    EXPECT_EQ(now["moved"], 1);
+    EXPECT_TRUE(now["classes"].empty());
+    ASSERT_TRUE(engine_->unpin("kcryptd"));
+    ASSERT_TRUE(engine_->pin(kDefaultTarget, "smt"));
+    reconcile();
+    EXPECT_EQ(worth_json(*engine_, experiment_->ledger(), {}, wall_)["moved"], 3) << "with its two followers";
+    ASSERT_TRUE(engine_->unpin(kDefaultTarget));
+    reconcile();
+    set_scope("writeback", "cpu");
+    reconcile();
+    EXPECT_EQ(worth_json(*engine_, experiment_->ledger(), {}, wall_)["moved"], 0) << "an external writer's";
 }
 
 TEST_F(ProgressTest, WhatRegressedRestsAndIsCountedAsSuch) {
@@ -177,6 +259,55 @@ std::string shown_on(const char* term) {
     for (ssize_t n = 0; (n = ::read(master.get(), part.data(), part.size())) > 0;)
         shown.append(part.data(), static_cast<std::size_t>(n));
     return shown;
+}
+
+// The first lines of `status`: one for each of three classes, or all in one.
+TEST(WorthText, SaysWhatTheScopesInForceAreWorth) {
+    constexpr std::int64_t kNow = 1'797'000'000;  // 11 December 2026
+    const auto part = [](const char* kind, std::uint64_t pairs, json effect, std::int64_t since,
+                         std::int64_t until) {
+        const json interval = effect.is_null() ? json(nullptr) : json{-37, -24};
+        return json{{"class", kind},
+                    {"scope", "smt"},
+                    {"counter", "latency"},
+                    {"effect_percent", effect},
+                    {"interval_percent", interval},
+                    {"pairs", pairs},
+                    {"since", since},
+                    {"until", until}};
+    };
+    const json good = part("kcryptd-#", 412, -31, kNow - 29 * 86'400, kNow - 60);
+    const json old = part("writeback", 16, -31, kNow - 400 * 86'400, kNow - 40 * 86'400);
+    const json young = part("nvme", 15, nullptr, kNow - 60, kNow);
+    const json pinned = part("btrfs", 0, nullptr, 0, 0);
+    const std::string good_text =
+        "kcryptd-# on smt: latency 31% better (24 to 37) in windows of 2 s or more, 412 pairs since 12 "
+        "November";
+    const std::string old_text =
+        "writeback on smt: latency 31% better (24 to 37) in windows of 2 s or more, 16 pairs from 6 November "
+        "2025 to 1 November";
+    const std::string young_text = "nvme on smt: latency not yet measured (15 of 16 pairs)";
+    const std::string end = "; taken back this month: 1; lost to comparisons today: 4.2 s";
+    struct Row {
+        unsigned moved;
+        std::vector<json> classes;
+        std::vector<std::string> lines;
+    };
+    for (const auto& [moved, classes, lines] : std::vector<Row>{
+             {0, {}, {"no target runs on another scope than the kernel's" + end}},
+             {1, {}, {"1 of 14 targets runs on another scope than the kernel's" + end}},
+             {2, {good}, {"2 of 14 targets run on another scope than the kernel's: " + good_text + end}},
+             {2, {young}, {"2 of 14 targets run on another scope than the kernel's: " + young_text + end}},
+             {5,
+              {good, old, young, pinned, pinned},
+              {"5 of 14 targets run on another scope than the kernel's" + end, good_text, old_text,
+               young_text, "and 2 more"}}}) {
+        json worth{{"targets", 14},       {"moved", moved},      {"classes", classes},
+                   {"window_seconds", 2}, {"lost_today_s", 4.2}, {"taken_back_this_month", 1}};
+        EXPECT_EQ(ctl::worth_lines({{"worth", worth}}, kNow), lines);
+    }
+    EXPECT_TRUE(ctl::worth_lines(json::object(), kNow).empty());
+    EXPECT_TRUE(ctl::worth_lines({{"worth", nullptr}}, kNow).empty());
 }
 
 TEST(ProgressLine, IsOneLineHoweverNarrowOrOnADumbTerminalALineForEachChange) {

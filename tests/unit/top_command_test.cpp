@@ -92,10 +92,12 @@ TEST(TopCommand, JsonHasALineForEachInterval) {
             {"name": "idle", "id": 1, "kind": "per-cpu", "total": 4, "in_flight": 0, "cpu_seconds": 0.0,
              "cpu_hogs": 0, "cm_wakeups": 0, "repatriated": null, "mayday": null, "rescued": null,
              "reset": false, "items": 0, "per_second": 0.0, "cpu": 0.0, "timed": 0,
-             "wait_ns": {"p50": null, "p90": null, "p99": null}, "lock_ns": null},
+             "wait_ns": {"p50": null, "p90": null, "p99": null}, "lock_ns": null,
+             "enqueue_ns": {"p50": null, "p90": null, "p95": null, "p99": null}},
             {"name": "busy", "id": 2, "kind": "unbound", "total": 110, "in_flight": 0, "cpu_seconds": 0.0,
              "cpu_hogs": null, "cm_wakeups": null, "repatriated": 0, "mayday": null, "rescued": null,
-             "reset": false, "items": 10, "per_second": 10.0, "cpu": 0.0, "timed": 10, "lock_ns": 40.0}],
+             "reset": false, "items": 10, "per_second": 10.0, "cpu": 0.0, "timed": 10, "lock_ns": 40.0,
+             "enqueue_ns": {"p50": null, "p90": null, "p95": null, "p99": null}}],
         "functions": [{"function": "work_of_it", "workqueue": "busy", "id": 2, "items": 10,
                        "per_second": 10.0, "busy": 0.02, "mean_ns": 2000000.0}]})"));
     EXPECT_EQ(lines[1].at("workqueues")[1].at("total"), 120);

@@ -122,21 +122,27 @@ TEST(TopRates, WaitsAreThoseOfTheInterval) {
     TopRates rates;
     const unsigned fast = wq_bucket_by(1000, kTimeBits);
     const unsigned slow = wq_bucket_by(1'000'000, kTimeBits);
-    rates.add(at(1, {workqueue(1, "a")}, {times(1, 1000, fast, 50)}));
     auto now = times(1, 1000, fast, 50);
+    now.enqueued.assign(now.waited.size(), 7);
+    rates.add(at(1, {workqueue(1, "a")}, {now}));
     now.waited[slow] = 10;
     now.queued += 4;
     now.lock_ns += 4000;
+    now.enqueued[fast] += 98;
+    now.enqueued[slow] += 2;
     const auto row = rates.add(at(2, {workqueue(1, "a")}, {now}))->workqueues.at(0);
     EXPECT_EQ(row.timed, 10U);
     EXPECT_NEAR(*row.p50, 1e6, 1e6 / 8);
     EXPECT_NEAR(*row.p99, 1e6, 1e6 / 8);
     EXPECT_DOUBLE_EQ(*row.lock, 1000);
+    for (const auto& time : {row.q50, row.q90, row.q95}) EXPECT_NEAR(*time, 1000, 1000 / 8.0);
+    EXPECT_NEAR(*row.q99, 1e6, 1e6 / 8);
     const auto none = rates.add(at(3, {workqueue(1, "a"), workqueue(2, "b")}, {now}));
     ASSERT_EQ(none->workqueues.size(), 2U);
     for (const auto& idle : none->workqueues) {
         EXPECT_EQ(idle.timed, 0U);
         EXPECT_FALSE(idle.p50 || idle.p90 || idle.p99 || idle.lock) << "without items there is no wait";
+        EXPECT_FALSE(idle.q50 || idle.q90 || idle.q95 || idle.q99);
     }
 }
 
@@ -314,6 +320,10 @@ WorkqueueRow row(const std::string& name, double per_second, std::optional<doubl
     out.per_second = per_second;
     out.cpu = 0.254;
     out.p50 = out.p90 = out.p99 = p99;
+    out.q50 = 2000;
+    out.q90 = 3000;
+    out.q95 = 4000;
+    out.q99 = 9000;
     return out;
 }
 
@@ -341,14 +351,15 @@ TEST(TopTable, ShowsMoreWhereThereIsMoreRoom) {
               "WORKQUEUE        INFL ITEMS/S   P99\n"
               "kcryptd-254:0-1     3    1234  84us");
     EXPECT_EQ(text(80),
-              "WORKQUEUE         TOTAL  INFL ITEMS/S   CPU%   P50   P90   P99  LOCK CPUTIME\n"
-              "kcryptd-254:0-1    123k     3    1234   25.4  84us  84us  84us     -    8.4s");
-    EXPECT_EQ(
-        text(160),
-        "WORKQUEUE         TOTAL  INFL ITEMS/S   CPU%   P50   P90   P99  LOCK CPUTIME  HOGS CMW/RPR MAYDAY "
-        "RESCUED\n"
-        "kcryptd-254:0-1    123k     3    1234   25.4  84us  84us  84us     -    8.4s     -      12      - "
-        "      -");
+              "WORKQUEUE         TOTAL  INFL ITEMS/S   CPU%   P50   P90   P99  LOCK   Q50   Q99\n"
+              "kcryptd-254:0-1    123k     3    1234   25.4  84us  84us  84us     - 2.0us 9.0us");
+    EXPECT_EQ(text(160),
+              "WORKQUEUE         TOTAL  INFL ITEMS/S   CPU%   P50   P90   P99  LOCK   Q50   Q90   Q95   Q99 "
+              "CPUTIME "
+              " HOGS CMW/RPR MAYDAY RESCUED\n"
+              "kcryptd-254:0-1    123k     3    1234   25.4  84us  84us  84us     - 2.0us 3.0us 4.0us 9.0us  "
+              "  8.4s "
+              "    -      12      -       -");
     EXPECT_EQ(text(80, true),
               "FUNCTION                 WORKQUEUE            ITEMS/S  BUSY%  MEAN   ITEMS\n"
               "kcryptd_crypt [dm_crypt] kcryptd-254:0-1           60  150.0  25ms     120");
@@ -398,6 +409,7 @@ TEST(TopTable, EveryKeySorts) {
     high.cpu = high.now.cpu_time_us = 100'000'000;
     high.now.cpu_intensive = high.now.cm_wakeup = high.now.mayday = high.now.rescued = 1;
     high.lock = 1;
+    low.q50 = low.q90 = low.q95 = low.q99 = 1;
     for (const auto& key : sort_keys(false)) {
         const auto first = key == "name" ? "a" : "low-by-name";
         EXPECT_EQ(names_of(std::vector{low, high}, {key}, 160).at(0), first) << key;
@@ -442,9 +454,9 @@ TEST(TopTable, HelpFitsA24LineTerminalAndExplainsTheColumns) {
     const auto lines = help_lines();
     EXPECT_LE(lines.size(), 22U);
     for (const auto& line : lines) EXPECT_LE(line.size(), 80U) << line;
-    EXPECT_THAT(lines, testing::Contains("  P50 P90 P99  wait from queueing to start, lock included"));
-    EXPECT_THAT(lines, testing::Contains("               unbound: workers moved back into their scope"));
-    EXPECT_THAT(lines.back(), "  MEAN         of a function: time from start to end");
+    EXPECT_THAT(lines, testing::Contains("  P50 P90 P99     wait from queueing to start, lock included"));
+    EXPECT_THAT(lines, testing::Contains("                  unbound: workers moved back into their scope"));
+    EXPECT_THAT(lines.back(), "  MEAN            of a function: time from start to end");
 }
 
 }  // namespace

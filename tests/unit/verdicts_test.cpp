@@ -49,10 +49,12 @@ TEST_F(Verdicts, ComeBackAsTheyWere) {
     VerdictRecord odd = record(2000);
     odd.standing = {"latency", 0, 5000, -5000, {}};  // e-values that no double has
     odd.judged = false;
+    odd.contention = Contention{{{}, {}, 2, 9}, {1.5, 0.1, 12, {}}};
     ASSERT_TRUE(keep(store_, record()));
     ASSERT_TRUE(keep(store_, odd));
     ASSERT_THAT(on_disk(), SizeIs(2));
     EXPECT_EQ(to_json(on_disk()[0]), to_json(record()));
+    EXPECT_EQ(to_json(on_disk()[1]).at("contention"), to_json(odd.contention));
     EXPECT_FALSE(on_disk()[1].judged);
     VerdictStore daemon(tree_.path(kFile));
     ASSERT_TRUE(daemon.load());
@@ -159,6 +161,8 @@ TEST_F(Verdicts, WhatIsNoVerdictIsSetAside) {
         {"interval_percent", json::array({1})},
         {"alpha", 0.6},
         {"tolerance", -1},
+        {"contention", 7},
+        {"contention", {{"reference", nullptr}}},
         {"differences", {{{"counter", ""}, {"higher_is_better", true}, {"last", json::array()}}}},
     };
     for (const auto& [key, value] : rows) {
@@ -173,6 +177,24 @@ TEST_F(Verdicts, WhatIsNoVerdictIsSetAside) {
         EXPECT_EQ(tree_.read(std::string(kFile) + ".broken"), bad.dump() + "\n");
         EXPECT_TRUE(keep(store, record()));
     }
+}
+
+TEST_F(Verdicts, WhatWasTakenBackIsCountedByTheMonth) {
+    constexpr std::int64_t kDecember = 1'796'083'200;  // 2026-12-01 00:00 UTC
+    std::vector<VerdictRecord> records;
+    for (const auto& [time, reason] :
+         std::vector<std::pair<std::int64_t, const char*>>{{kDecember - 1, kWatchReason},
+                                                           {kDecember, kWatchReason},
+                                                           {kDecember + 1, kSetFirstReason},
+                                                           {kDecember + 2, ""},
+                                                           {kDecember + 3, kMaxPairsReason},
+                                                           {kDecember - 366 * 86'400, kWatchReason}}) {
+        records.push_back(record(time));
+        records.back().reason = reason;
+    }
+    EXPECT_EQ(taken_back_in_month(records, kDecember - 1), 1U);
+    EXPECT_EQ(taken_back_in_month(records, kDecember + 30 * 86'400), 2U);
+    EXPECT_EQ(taken_back_in_month(records, kDecember + 31 * 86'400), 0U);
 }
 
 TEST(ClassOf, PutsASignForEachRunOfDigits) {

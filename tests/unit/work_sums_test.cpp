@@ -35,6 +35,23 @@ TEST(WorkSums, EachItemTimed) {
     EXPECT_TRUE(std::isnan(count.cpu));
 }
 
+TEST(WorkSums, ProducersHaveAMeanAndAHistogram) {
+    WorkCount count;
+    set_enqueued(count, {});
+    EXPECT_TRUE(std::isnan(count.enqueue)) << "not seen is not zero";
+    EXPECT_TRUE(count.enqueued.empty());
+    wq_enqueued times{.ns = 101'000, .items = {}};
+    times.items[wq_bucket_by(1000, kTimeBits)] = 1;
+    times.items[wq_bucket_by(100'000, kTimeBits)] = 1;
+    set_enqueued(count, times);
+    EXPECT_DOUBLE_EQ(count.enqueue, 50'500);
+    ASSERT_EQ(count.enqueued.size(), WQ_TIME_BUCKETS);
+    Histogram shown(kTimeBits);
+    for (unsigned i = 0; i < count.enqueued.size(); i++) shown.add(i, count.enqueued[i]);
+    EXPECT_NEAR(shown.percentile(0.5), 1000, 1000 / 8.0);
+    EXPECT_NEAR(shown.percentile(0.99), 1e5, 1e5 / 8);
+}
+
 // An unfinished item counts with its age. If it did not start, it has no execution time.
 TEST(WorkSums, OpenItemsCountWithTheirAge) {
     const WorkCount count =
@@ -116,6 +133,23 @@ TEST(StatisticsOfPools, AreKnownOrNot) {
         EXPECT_TRUE(same(of.count.throughput, throughput)) << what;
         EXPECT_TRUE(same(of.count.cpu, cpu)) << what;
     }
+}
+
+// Unlike these, pools and kworkers are those of the window's end, also if the pools were replaced before.
+TEST(StatisticsOfPools, PoolsAndWorkersAreThoseOfTheEnd) {
+    for (const std::uint64_t hash : {7, 8}) {
+        Statistics of;
+        of.before.of[1].worker_pools = of.before.of[1].workers = 99;
+        of.after.of[1].pools = hash;
+        of.after.of[1].worker_pools = 12;
+        of.after.of[1].workers = 31;
+        add_statistics(of.count, of.before, of.after, 1);
+        EXPECT_EQ(of.count.pools, 12U);
+        EXPECT_EQ(of.count.workers, 31U);
+    }
+    Statistics of;
+    add_statistics(of.count, of.before, of.after, 2);
+    EXPECT_EQ(of.count.pools + of.count.workers, 0U) << "no such target";
 }
 
 }  // namespace

@@ -73,12 +73,6 @@ TEST(Apply, OfTheWordInPlaceIsOneRead) {
     EXPECT_THAT(files.asked, ElementsAre("read a"));
 }
 
-TEST(Apply, OverwritesItsOwnEarlierWord) {
-    auto files = holding("smt");
-    EXPECT_EQ(apply(files, entry({"smt", "numa"}), "numa", {}).kind, End::done);
-    EXPECT_EQ(files.files["a"].word, "numa");
-}
-
 TEST(Apply, AForeignStrictnessIsFoundBeforeTheWordIsWritten) {
     auto files = holding("default", true);
     const Outcome out = apply(files, entry(), "smt", false);
@@ -97,14 +91,6 @@ TEST(Apply, AStrictnessThatBecomesForeignMeanwhileIsLeft) {
     EXPECT_TRUE(out.wrote) << "the word was";
     EXPECT_EQ(files.files["a"].word, "smt");
     EXPECT_TRUE(files.files["a"].strict);
-}
-
-TEST(Apply, LeavesAWordThatIsNeitherBaselineNorOurs) {
-    auto files = holding("numa");
-    const Outcome out = apply(files, entry(), "smt", true);
-    EXPECT_EQ(out.kind, End::foreign);
-    EXPECT_EQ(out.text, "numa");
-    EXPECT_THAT(files.writes(), IsEmpty()) << "nor is its strictness written";
 }
 
 TEST(Apply, PutsTheBaselineBackWhereTheKernelMadeAnotherWordOfIt) {
@@ -126,17 +112,6 @@ TEST(Apply, LeavesAWordThatSomebodyElseWritesBehindOurs) {
     EXPECT_EQ(out.kind, End::foreign);
     EXPECT_EQ(out.text, "numa");
     EXPECT_EQ(files.files["a"].word, "numa");
-}
-
-TEST(Apply, LeavesAnEarlierWordAndTheBaselineWhereTheEntryIsSettled) {
-    for (const std::string word : {"default", "cpu"}) {
-        Owned e = entry({"cpu"});
-        e.announce({"smt", {}});
-        e.settle({"smt", {}});
-        auto files = holding(word);
-        EXPECT_EQ(apply(files, e, "numa", {}).kind, End::foreign) << word;
-        EXPECT_THAT(files.writes(), IsEmpty());
-    }
 }
 
 TEST(Apply, SaysWhatKeptAMisreadWordFromBeingPutBack) {

@@ -8,14 +8,18 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/file.h"
+#include "base/text.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "evidence/verdicts.h"
 #include "machine/host_facts.h"
+#include "machine/isolation.h"
+#include "machine/kernel_info.h"
 #include "plan/boot_advice.h"
 #include "plan/pods.h"
 #include "service/status.h"
-#include "targets/keys.h"
+#include "targets/inventory.h"
 
 namespace wq::ctl {
 namespace {
@@ -39,6 +43,19 @@ std::set<std::string> on_old_pools(const Options& options, const Machine& machin
     }
     for (const Workqueue& target : machine.targets)
         if (classes.contains(class_of(target.name))) out.insert(target.name);
+    return out;
+}
+
+// The types of the kernel are read only where CPUs are isolated, because that takes long.
+BootFacts read_boot_facts(const Paths& paths, const KernelInfo& kernel) {
+    const Isolation isolation = read_isolation(paths);
+    BootFacts out;
+    out.cmdline = read_first_line(paths.cmdline());
+    out.nohz_full = isolation.nohz_full;
+    out.isolated = isolation.isolcpus | isolation.nohz_full;
+    if (!out.isolated.empty()) out.pwlocks = read_features(paths, kernel).pwlocks.value_or(false);
+    out.power_efficient = read_first_line(paths.parameters() + "/power_efficient") == "Y";
+    out.hog_us = number_of<std::uint64_t>(read_first_line(paths.parameters() + "/cpu_intensive_thresh_us"));
     return out;
 }
 
@@ -107,9 +124,12 @@ nlohmann::json json_of(const Machine& machine, const BootAdvice& advice,
 int plan_boot(const Options& options) {
     const auto machine = read_machine(options);
     if (!machine) return complain(machine.error().text);
-    const BootAdvice advice = advice_for(options, *machine);
-    // The devices are read in /sys.
+    BootAdvice advice = advice_for(options, *machine);
+    // The devices and the kernel's parameters are read in /sys.
     const auto tree = tree_of(options);
+    if (tree && !machine->kernel.release.empty())
+        for (std::string& note : notes_on(read_boot_facts(*tree, machine->kernel)))
+            advice.notes.push_back(std::move(note));
     const auto others = tree ? alternatives(read_io_devices(*tree)) : std::vector<Alternative>{};
     if (options.json)
         fmt::print("{}\n", dump_json(json_of(*machine, advice, others)));

@@ -43,6 +43,7 @@ Words words_of(std::string_view type, const std::string& root) {
             if (std::ranges::find(out, key) == out.end()) out.push_back(key);
     if (type == word::kSource) out = {"live", "fsroot:", "xml:", "synthetic:"};
     if (type == word::kFleetAction) out = {"merge", "show", "policy"};
+    if (type == word::kLoad) out = {"write", "read", "both"};
     if (type == word::kMetric) out = {"time"};
     if (type == word::kWorkqueue) out = workqueues_with(root, "max_active");
     if (type == word::kTarget) out = workqueues_with(root, "affinity_scope");

@@ -19,6 +19,7 @@
 #include "ctl/commands/plan_command.h"
 #include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
+#include "machine/device_mapper.h"
 #include "machine/kernel_info.h"
 #include "machine/kworker.h"
 #include "plan/pods.h"
@@ -291,6 +292,7 @@ void print_progress(const json& target) {
             lines.emplace_back("verdict", verdict_text(verdict));
         if (const auto now = target.value("comparison", json(nullptr)); now.is_object())
             lines.emplace_back("evidence", progress_text(now, wall_clock()));
+        for (auto& line : contention_lines(target)) lines.push_back(std::move(line));
     } catch (const json::exception&) {
         return;
     }
@@ -322,10 +324,28 @@ void print_target(const PlanLine& line, const Policy& policy) {
     if (!rule->evidence.empty()) print_labelled("because", printable(rule->evidence));
 }
 
+// What the mapping that a target belongs to keeps off it: empty for other targets. Error: as for
+// read_crypt_bypass().
+std::optional<Result<CryptBypass>> bypass_of(const Options& options, const std::string& target) {
+    const std::string device = crypt_device_of(target);
+    const auto tree = tree_of(options);
+    if (device.empty() || !tree) return std::nullopt;
+    return read_crypt_bypass(*tree, device);
+}
+
+std::string bypass_text(const Result<CryptBypass>& bypass) {
+    if (bypass) return bypass->text();
+    return bypass.error().code == EACCES || bypass.error().code == EPERM
+               ? "not seen whether work bypasses this workqueue: only root may read it"
+               : "";
+}
+
 // HELD_BACK: what holds the daemon back; "" if nothing does.
 void print_explanation(const Machine& machine, const PlanLine& line, const json& target,
-                       const std::string& held_back) {
+                       const std::string& held_back, const std::optional<Result<CryptBypass>>& bypass) {
     print_target(line, machine.policy);
+    if (const std::string text = bypass ? bypass_text(*bypass) : ""; !text.empty())
+        print_labelled("mapping", text);
     fmt::print("  planned    {}\n  action     {}\n", planned_text(line), name_of(line.action));
     print_labelled("reason", line.reason);
     print_labelled("compared", compared_text(machine, experiments_of(machine, {line})));
@@ -342,13 +362,15 @@ void print_explanation(const Machine& machine, const PlanLine& line, const json&
 }
 
 // The plan line plus details that `plan` omits: the scopes of each candidate, its pods, and the host tables.
-json explanation_json(const Machine& machine, const PlanLine& line, const json& target) {
+json explanation_json(const Machine& machine, const PlanLine& line, const json& target,
+                      const std::optional<Result<CryptBypass>>& bypass) {
     json out = plan_json(machine, line);
     const ExperimentPlan experiments = experiments_of(machine, {line});
     out["experiments"] = experiments_json(experiments.targets.front(), experiments.slot_seconds);
-    for (const char* key : {"state", "outcome", "comparison", "verdict"})
+    for (const char* key : {"state", "outcome", "comparison", "contention", "verdict"})
         out[key] = target.is_object() ? target.value(key, json(nullptr)) : json(nullptr);
     out["hosts"] = hosts_json(machine.policy);
+    out["bypass"] = bypass && *bypass ? json((*bypass)->options()) : json(nullptr);
     for (std::size_t i = 0; i < line.candidates.size(); i++) {
         const Candidate& c = line.candidates[i];
         for (const Scope scope : c.same) out["candidates"][i]["same"].push_back(name_of(scope));
@@ -364,10 +386,11 @@ json explain_targets(const Options& options, const Machine& machine, const std::
     for (const PlanLine& line : machine.plan()) {
         if (std::ranges::find(names, line.target.name) == names.end()) continue;
         const json target = status_of(machine, line.target.name);
+        const auto bypass = bypass_of(options, line.target.name);
         if (options.json)
-            out.push_back(explanation_json(machine, line, target));
+            out.push_back(explanation_json(machine, line, target, bypass));
         else
-            print_explanation(machine, line, target, held_back);
+            print_explanation(machine, line, target, held_back, bypass);
     }
     return out;
 }

@@ -30,7 +30,8 @@ int history(const Options& options, const std::string& target) {
     for (const VerdictRecord& r : records)
         table.add({local_time(r.time), r.target, r.key.reference + " -> " + r.key.candidate,
                    r.judged ? std::string(name_of(r.outcome)) : "cut off", std::to_string(r.standing.pairs),
-                   effect_text(r.standing) + (r.reason.empty() ? "" : "; " + r.reason)});
+                   effect_text(r.standing) + (r.reason.empty() ? "" : "; " + r.reason) +
+                       (r.contention ? "; " + text_of(*r.contention) : "")});
     table.print();
     print_text(
         "Effects describe the pairs up to the verdict, which came when there was enough evidence, and so "

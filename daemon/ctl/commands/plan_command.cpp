@@ -17,7 +17,7 @@
 #include "ctl/topology_command.h"
 #include "machine/kernel_info.h"
 #include "service/status.h"
-#include "targets/candidates.h"
+#include "targets/step.h"
 
 namespace wq::ctl {
 namespace {
@@ -27,7 +27,7 @@ using Seconds = std::chrono::duration<double>;
 
 // The maximum number of comparisons for CANDIDATES, which are compared with the reference in this order. An
 // undecided candidate is also compared with a later one that improved, if it is finer than that one or is the
-// plan (targets/candidates.h).
+// plan (targets/step.h).
 std::size_t most_comparisons(const PlanLine& line, const std::vector<Arm>& candidates) {
     const Arm plan = planned_arm(line.target, line);
     std::size_t count = candidates.size();

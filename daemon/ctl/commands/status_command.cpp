@@ -22,9 +22,10 @@
 #include "machine/udev.h"
 #include "policy/load_policy.h"
 #include "service/status.h"
-#include "targets/candidates.h"
+#include "service/worth.h"
 #include "targets/conditions.h"
-#include "targets/keys.h"
+#include "targets/inventory.h"
+#include "targets/step.h"
 
 namespace wq::ctl {
 namespace {
@@ -94,10 +95,12 @@ json absent_status(const Options& options, std::string why) {
     }
     std::ranges::sort(document["targets"].get_ref<json::array_t&>(), natural_less,
                       [](const json& target) { return target["name"].get<std::string>(); });
+    document["worth"] = worth_json(engine, ledger, verdicts.records(), wall_clock());
     document["masks"] = masks_json(masks);
     document["isolation"] = isolation_json(read_isolation(paths));
     add_host(document, paths, engine.kernel(), engine.inventory().topology());
     if (!on_disk.error.empty()) document["daemon"]["mode"] = nullptr;
+    if (!loaded) document["worth"] = nullptr;
     if (!loaded)  // the current value of a file may be ours
         for (const char* list : {"targets", "masks"})
             for (json& each : document[list]) each["baseline"] = nullptr;
@@ -129,6 +132,7 @@ json running_status(const Options& options, json said, bool host) {
                                                   {"strict", or_null(now->strict)},
                                                   {"outcome", nullptr},
                                                   {"comparison", nullptr},
+                                                  {"contention", nullptr},
                                                   {"verdict", nullptr}};
         target["scope"] = word_or_null(now->scope.word);
         target["effective"] = name_or_null(now->scope.effective);
@@ -238,6 +242,7 @@ std::string head_text(const json& document) {
     add(fmt::format("wq-tuned {}: {}, mode {}{}", text_in(daemon, "version", "-"),
                     state == "absent" ? "not running" : state, text_in(daemon, "mode", "-"),
                     reason.empty() ? "" : " (" + printable(reason) + ")"));
+    for (const std::string& line : worth_lines(document, wall_clock())) add(line);
     std::string names;
     for (const json& name : daemon.value("hosts", json::array()))
         names += (names.empty() ? "" : ", ") + (name.is_string() ? name.get<std::string>() : "-");
@@ -249,8 +254,12 @@ std::string head_text(const json& document) {
 
 // ONE: the table has one target, and nothing else is shown.
 std::string status_text_of(const json& document, bool one, bool verbose) {
-    const std::string rows = states_text(document.at("targets"), false);
-    if (one) return rows;
+    std::string rows = states_text(document.at("targets"), false);
+    if (one) {
+        for (const auto& [label, text] : contention_lines(document.at("targets").front()))
+            rows += wrapped(fmt::format("{}: {}", label, text));
+        return rows;
+    }
     const json masks = document.value("masks", json::array());
     return head_text(document) + rows + (masks.empty() ? "" : "\n" + states_text(masks, true)) +
            host_text(document, verbose);

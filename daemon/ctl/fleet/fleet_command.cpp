@@ -107,11 +107,10 @@ std::vector<std::string> cells(const FleetEntry& row) {
             spread_text(p)};
 }
 
-}  // namespace
-
-std::string fleet_show_text(const std::vector<FleetEntry>& entries, std::size_t columns, bool colour) {
-    const auto rows = shown_rows(entries);
-    if (rows.empty()) return "No host has measured anything yet.\n";
+// A heading for each kind of machine and kernel of ROWS, and a table of its rows.
+std::string tables(const std::vector<FleetEntry>& rows, const std::vector<std::string>& header,
+                   std::vector<std::string> (*cells)(const FleetEntry& row), std::size_t columns,
+                   bool colour) {
     std::string out;
     std::optional<Table> table;
     for (std::size_t i = 0; i < rows.size(); i++) {
@@ -119,12 +118,80 @@ std::string fleet_show_text(const std::vector<FleetEntry>& entries, std::size_t 
         if (i == 0 || rows[i - 1].key.machine != key.machine || rows[i - 1].key.kernel != key.kernel) {
             if (table) out += table->text(columns, colour) + "\n";
             out += heading(key, columns);
-            table.emplace(std::vector<std::string>{"CLASS", "ARMS", "COUNTER", "HOSTS", "PAIRS", "EFFECT",
-                                                   "E BETTER", "E WORSE", "SPREAD"});
+            table.emplace(header);
         }
         table->add(cells(rows[i]));
     }
-    out += table->text(columns, colour);
+    return table ? out + table->text(columns, colour) : out;
+}
+
+// The rows of ENTRIES about scopes in force instead of the kernel's.
+std::vector<FleetEntry> rows_in_force(const std::vector<FleetEntry>& entries) {
+    auto out = shown_rows(entries);
+    std::erase_if(out, [](const FleetEntry& row) {
+        return row.pooled.after.pairs == 0 || row.key.reference_origin != "kernel";
+    });
+    return out;
+}
+
+std::vector<std::string> cells_of_worth(const FleetEntry& row) {
+    const Pooled& p = row.pooled;
+    const Effect effect = mean_effect_of(p.after);
+    return {row.key.kind,
+            arms_text(row.key),
+            row.key.counter,
+            count_text(p.hosts),
+            p.by_host ? count_text(p.hosts_after) : "not known",
+            count_text(p.after.pairs),
+            effect.interval ? wq::effect_text(effect) : "not yet measured"};
+}
+
+// The keys of ROW, as in a line of a ledger.
+Json keys_of(const FleetEntry& row) {
+    const Json whole = to_json(FleetLine{row.key, row.at, "", {}, row.pooled, {}});
+    Json out;
+    for (const char* name : {"machine", "kernel", "class", "reference", "reference_origin", "candidate",
+                             "strict", "counter", "hosts"})
+        out[name] = whole.at(name);
+    return out;
+}
+
+}  // namespace
+
+std::string fleet_worth_text(const std::vector<FleetEntry>& entries, std::size_t columns, bool colour) {
+    const auto rows = rows_in_force(entries);
+    if (rows.empty()) return "No host has measured a scope that it runs on.\n";
+    const std::string note = fmt::format(
+        "\nHOSTS compared the arms; ON IT are those that measured them while the candidate was in force. "
+        "PAIRS are theirs since then: these did not bring it there. EFFECT is their mean, of the cost of the "
+        "counter, and its 95% interval on these hosts; with fewer than {} pairs it is not yet measured.",
+        kLeastForMean);
+    return tables(rows, {"CLASS", "ARMS", "COUNTER", "HOSTS", "ON IT", "PAIRS", "EFFECT"}, cells_of_worth,
+                  columns, colour) +
+           wrapped(note, columns);
+}
+
+std::string fleet_worth_json(const std::vector<FleetEntry>& entries) {
+    std::string out;
+    for (const FleetEntry& row : rows_in_force(entries)) {
+        const Effect effect = mean_effect_of(row.pooled.after);
+        const auto& interval = effect.interval;
+        Json line = keys_of(row);
+        line["hosts_on_it"] = row.pooled.by_host ? Json(row.pooled.hosts_after) : Json();
+        line["pairs"] = row.pooled.after.pairs;
+        line["effect_percent"] = interval ? Json(effect.percent) : Json();
+        line["interval_percent"] = interval ? Json{interval->low, interval->high} : Json();
+        out += json_text(line) + "\n";
+    }
+    return out;
+}
+
+std::string fleet_show_text(const std::vector<FleetEntry>& entries, std::size_t columns, bool colour) {
+    const auto rows = shown_rows(entries);
+    if (rows.empty()) return "No host has measured anything yet.\n";
+    const std::string out = tables(
+        rows, {"CLASS", "ARMS", "COUNTER", "HOSTS", "PAIRS", "EFFECT", "E BETTER", "E WORSE", "SPREAD"},
+        cells, columns, colour);
     const std::string note =
         "\nEffects are means over all pairs, of the cost of the counter. E is the evidence of all hosts "
         "together; chance alone reaches E in one of E cases at most. SPREAD "
@@ -135,12 +202,10 @@ std::string fleet_show_text(const std::vector<FleetEntry>& entries, std::size_t 
 
 std::string fleet_show_json(const std::vector<FleetEntry>& entries) {
     std::string out;
-    for (const auto& [key, p, at, shards] : shown_rows(entries)) {
-        const Json whole = to_json(FleetLine{key, at, "", {}, p, {}});
-        Json line;
-        for (const char* name : {"machine", "kernel", "class", "reference", "reference_origin", "candidate",
-                                 "strict", "counter", "hosts", "pairs"})
-            line[name] = whole.at(name);
+    for (const FleetEntry& row : shown_rows(entries)) {
+        const Pooled& p = row.pooled;
+        Json line = keys_of(row);
+        line["pairs"] = p.pairs;
         line["log_e_better"] = p.better.log();
         line["log_e_worse"] = p.worse.log();
         line["effect_percent"] = p.pairs == 0 ? Json() : Json(p.effect_percent());
@@ -276,9 +341,8 @@ std::string fleet_policy(const std::vector<FleetEntry>& entries, double rate, st
            unwritten.text("\n# Enough evidence, but not a rule:\n") +
            unclear.text(
                "\n# Left out, because merged lines lack some of hosts_better, hosts_worse, hosts_below,\n"
-               "# hosts_above, top_better, top_worse and spread. Without these it is not known whether one "
-               "host\n"
-               "# makes the rule, nor how many hosts are worse:\n");
+               "# hosts_above, hosts_after, top_better, top_worse and spread. Without these it is not known\n"
+               "# whether one host makes the rule, nor how many hosts are worse:\n");
 }
 
 // ---- the command
@@ -289,6 +353,7 @@ struct FleetOptions {
     std::string action;
     std::vector<std::string> files;
     bool json = false;
+    bool worth = false;
     Shard shard;
     double fdr = 0.05;
 };
@@ -315,9 +380,10 @@ int run(const FleetOptions& options) {
     else if (options.action == "policy")
         fmt::print("{}", fleet_policy(read.entries, options.fdr, ::time(nullptr)));
     else if (options.json)
-        fmt::print("{}", fleet_show_json(read.entries));
+        fmt::print("{}", (options.worth ? fleet_worth_json : fleet_show_json)(read.entries));
     else
-        fmt::print("{}", fleet_show_text(read.entries, terminal_columns(), wants_colour()));
+        fmt::print("{}", (options.worth ? fleet_worth_text : fleet_show_text)(
+                             read.entries, terminal_columns(), wants_colour()));
     return read.whole ? kOk : kFailure;
 }
 
@@ -338,18 +404,21 @@ CommandRun set_up_fleet(CLI::App& command, const Invocation& /*invocation*/) {
         ->required()
         ->check(not_empty);
     const auto* json = command.add_flag("--json", options->json, "show: for machines");
+    const auto* worth =
+        command.add_flag("--worth", options->worth, "show: what the scopes in force are worth");
     const auto* shard = add_setting(command, "--shard", "merge: the I-th of N parts of all hosts",
                                     parse_shard, options->shard)
                             ->type_name("I/N");
     const auto* fdr = add_setting(command, "--fdr", "policy: the share of wrong rules, at most; default 5%",
                                   parse_fdr, options->fdr)
                           ->type_name("P%");
-    return [options, json, shard, fdr] {
+    return [options, json, worth, shard, fdr] {
         const std::string& action = options->action;
         if (action != "merge" && action != "show" && action != "policy")
             throw CLI::ValidationError("ACTION",
                                        fmt::format("'{}' is not one of merge, show, policy", action));
         reject(json, action, "show");
+        reject(worth, action, "show");
         reject(shard, action, "merge");
         reject(fdr, action, "policy");
         return run(*options);

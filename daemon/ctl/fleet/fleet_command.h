@@ -18,6 +18,10 @@ CommandRun set_up_fleet(CLI::App& command, const Invocation& invocation);
 std::string fleet_show_text(const std::vector<FleetEntry>& entries, std::size_t columns, bool colour);
 // A line of JSON for each row. docs/json.md describes it.
 std::string fleet_show_json(const std::vector<FleetEntry>& entries);
+// The same for `fleet show --worth`: the comparisons whose candidate is in force somewhere, and its effect by
+// the pairs since then.
+std::string fleet_worth_text(const std::vector<FleetEntry>& entries, std::size_t columns, bool colour);
+std::string fleet_worth_json(const std::vector<FleetEntry>& entries);
 // The rules that pass at RATE (ctl/fleet/promote.h) as one policy drop-in: a host table for each kind of
 // machine that was measured, with the evidence of each rule as comments. If no rule passes, the policy has no
 // rules and says so. NOW: s since 1970.

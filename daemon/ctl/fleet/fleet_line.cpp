@@ -110,6 +110,9 @@ constexpr Bound kLogs{"an array of 7 finite numbers within bounds", -kMostNumber
 constexpr Bound kSpread{"seven sums of hosts", -kMostNumber, kMostNumber};
 constexpr Bound kWeight{"seven sums of hosts", 0, kMostNumber};
 constexpr Bound kSpreadHosts{"seven sums of hosts", 0, kMostCount};
+constexpr Bound kAfter{"an object with sums of pairs", -kMostNumber, kMostNumber};
+constexpr Bound kAfterCount{"an object with sums of pairs", 0, kMostCount};
+constexpr Bound kAfterSquares{"an object with sums of pairs", 0, kMostNumber};
 constexpr Bound kShards{R"(an array of shards like "1/4" that do not overlap)"};
 
 using Counts = std::array<std::uint64_t, 2>;
@@ -171,10 +174,15 @@ auto fields_of(FleetLine& line, std::uint64_t& version) {
         {"", "worse", each, kLogs, &p.worse.sums},
         {"", "sum", each, kNumber, &p.sum},
         {"", "squares", each, kSquares, &p.squares},
+        {"", "after", some, kAfter, {}},
+        {"after", "pairs", each, kAfterCount, &p.after.pairs},
+        {"after", "sum", each, kAfter, &p.after.sum},
+        {"after", "squares", each, kAfterSquares, &p.after.squares},
         {"", "hosts_better", by_host, kCount, &p.better.hosts},
         {"", "hosts_worse", by_host, kCount, &p.worse.hosts},
         {"", "hosts_below", by_host, kCount, &p.better.votes},
         {"", "hosts_above", by_host, kCount, &p.worse.votes},
+        {"", "hosts_after", by_host, kCount, &p.hosts_after},
         {"", "top_better", by_host, kLogs, &p.better.top},
         {"", "top_worse", by_host, kLogs, &p.worse.top},
         {"", "spread", by_host, kSpread, {}},
@@ -317,7 +325,8 @@ bool has_results_of_hosts(const Fields& fields, const FoundKeys& seen) {
 }
 
 bool has_guard(const Fields& fields, const FoundKeys& seen) {
-    return seen[static_cast<std::size_t>(std::ranges::find(fields, In::some, &Field::in) - fields.begin())];
+    return seen[static_cast<std::size_t>(std::ranges::find(fields, std::string_view("guard"), &Field::name) -
+                                         fields.begin())];
 }
 
 // Whether this number of PAIRS can have these sums.
@@ -350,9 +359,14 @@ bool are_shares(const StakeLogs& sums, const StakeLogs& tops, std::uint64_t host
     return true;
 }
 
+// Whether these sums can be of some of PAIRS pairs.
+bool are_among(const DifferenceSums& after, std::uint64_t pairs) {
+    return after.pairs <= pairs && are_sums(after.pairs, after.sum, after.squares);
+}
+
 bool is_of_hosts(const Pooled& p) {
-    const std::uint64_t most =
-        std::max({p.better.hosts, p.worse.hosts, p.better.votes, p.worse.votes, p.spread.hosts});
+    const std::uint64_t most = std::max(
+        {p.better.hosts, p.worse.hosts, p.better.votes, p.worse.votes, p.spread.hosts, p.hosts_after});
     StakeLogs loudest{};  // the upper bound, if the largest shares are not known
     loudest.fill(share_of(kMostLog));
     return most <= p.hosts && are_shares(p.better.sums, p.by_host ? p.better.top : loudest, p.hosts) &&
@@ -363,8 +377,9 @@ bool is_of_hosts(const Pooled& p) {
 bool is_possible(const FleetLine& line) {
     const HostEvidence& own = line.own;
     const Pooled& p = line.pooled;
-    if (line.is_merged()) return are_sums(p.pairs, p.sum, p.squares) && is_of_hosts(p);
-    return own.pairs <= kMostOfHost && own.alarms <= kMostOfHost &&
+    if (line.is_merged())
+        return are_sums(p.pairs, p.sum, p.squares) && are_among(p.after, p.pairs) && is_of_hosts(p);
+    return are_among(own.after, own.pairs) && own.pairs <= kMostOfHost && own.alarms <= kMostOfHost &&
            are_sums(own.pairs, own.sum, own.squares) && are_logs(own.better, own.pairs) &&
            are_logs(own.worse, own.pairs);
 }
@@ -426,7 +441,7 @@ std::string FleetLineReader::read(std::string_view text) {
     lacks_guard_ = !has_guard(fields, seen);
     if (!line.is_merged()) {
         const Pooled p = std::exchange(line.pooled, {});
-        line.own = {p.alarms, p.pairs, p.better.sums, p.worse.sums, p.sum, p.squares};
+        line.own = {p.alarms, p.pairs, p.better.sums, p.worse.sums, p.sum, p.squares, p.after};
     } else if (!has_results_of_hosts(fields, seen)) {
         line.pooled.forget_hosts();
     }
@@ -437,12 +452,14 @@ std::string FleetLineReader::read(std::string_view text) {
 Json to_json(FleetLine line) {
     const bool merged = line.is_merged();
     if (const HostEvidence& own = line.own; !merged)
-        line.pooled = {0, own.alarms, own.pairs, {own.better}, {own.worse}, own.sum, own.squares, {}, false};
+        line.pooled = {0,  own.alarms, own.pairs, {own.better}, {own.worse}, own.sum, own.squares,
+                       {}, false,      0,         own.after};
     std::uint64_t version = kLineVersion;
     Json out;
     for (const auto& [object, name, in, bound, slot] : fields_of(line, version)) {
         if (in == (merged ? In::host : In::merged)) continue;
         if ((in == In::by_host || object == "spread") && !line.pooled.by_host) continue;
+        if (object == "after" && merged && line.pooled.after.pairs == 0) continue;
         const Json value = std::visit(JsonOf{in}, slot);
         if (!std::holds_alternative<std::monostate>(slot))
             (object.empty() ? out : out[std::string(object)])[std::string(name)] = value;

@@ -88,7 +88,8 @@ std::string FleetMerge::what_is_missing(const FleetLine& line) {
     std::string out;
     if (line.is_merged() && !line.pooled.by_host && !std::exchange(told_hosts_, true))
         out =
-            "it lacks some of hosts_better, hosts_worse, hosts_below, hosts_above, top_better, top_worse and "
+            "it lacks some of hosts_better, hosts_worse, hosts_below, hosts_above, hosts_after, top_better, "
+            "top_worse and "
             "spread: it counts, but makes no rule (reported once)";
     if (reader_.lacks_guard() && !std::exchange(told_guard_, true))
         out += std::string(out.empty() ? "" : "; ") +

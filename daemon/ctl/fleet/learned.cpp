@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/fleet/learned.h"
-#include "targets/keys.h"
+#include "targets/inventory.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -174,8 +174,9 @@ std::uint64_t pools_of(const std::string& partition) {
     return static_cast<std::uint64_t>(std::ranges::count(partition, '|')) + 1;
 }
 
-FleetLine line_of(const LedgerEntry& entry, const Comparison::Column& column, const FleetMachine& machine) {
+FleetLine line_of(const LedgerEntry& entry, std::size_t index, const FleetMachine& machine) {
     const LedgerKey& key = entry.key;
+    const Comparison::Column& column = entry.columns[index];
     const ComparedCounter& counter = column.counter;
     FleetLine out;
     out.key = {machine,
@@ -195,6 +196,7 @@ FleetLine line_of(const LedgerEntry& entry, const Comparison::Column& column, co
     out.at = entry.updated;
     out.own = {entry.alarms,      column.better.count, column.better.logs,
                column.worse.logs, column.sum,          column.better.squares};
+    if (index < entry.after.size()) out.own.after = entry.after[index];
     return out;
 }
 
@@ -224,9 +226,9 @@ int history_ledger(const Options& options) {
     const std::string counts = whole.substr(0, whole.rfind(", ") + 2);  // "24 CPUs, 12 cores, 1 LLC, "
     std::map<FleetKey, FleetLine> lines;
     for (const auto& [name, entry] : (*ledger)->entries())
-        for (const Comparison::Column& column : entry.columns) {
+        for (std::size_t i = 0; i < entry.columns.size(); i++) {
             if (!entry.key.topology.starts_with(counts)) continue;
-            FleetLine line = line_of(entry, column, machine);
+            FleetLine line = line_of(entry, i, machine);
             line.host = fleet_host_name(facts.machine_id);
             FleetLine& kept = lines[line.key];
             if (line.at > kept.at) kept = std::move(line);

@@ -165,7 +165,10 @@ Pooled pooled(const HostEvidence& host, double tolerance) {
             side_of(host.worse, host.sum > tolerated),
             host.sum,
             host.squares,
-            Spread::of_host(host.pairs, host.sum, host.squares)};
+            Spread::of_host(host.pairs, host.sum, host.squares),
+            true,
+            host.after.pairs > 0 ? 1U : 0U,
+            host.after};
 }
 
 void Pooled::add(const Pooled& other) {
@@ -177,6 +180,8 @@ void Pooled::add(const Pooled& other) {
     sum += other.sum;
     squares += other.squares;
     spread.add(other.spread);
+    hosts_after += other.hosts_after;
+    after.add(other.after);
     if (!by_host || !other.by_host) forget_hosts();
 }
 
@@ -185,6 +190,7 @@ void Pooled::forget_hosts() {
     better = {better.sums};
     worse = {worse.sums};
     spread = {};
+    hosts_after = 0;
 }
 
 double PooledSide::log_without_one() const {

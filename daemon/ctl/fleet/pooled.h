@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstdint>
 
+#include "evidence/comparison.h"
 #include "evidence/e_process.h"
 
 namespace wq {
@@ -42,8 +43,9 @@ struct HostEvidence {
     std::uint64_t pairs = 0;
     StakeLogs better{};  // ln of the e-values of "the candidate costs less", by stake
     StakeLogs worse{};
-    double sum = 0;      // of the differences d
-    double squares = 0;  // of d * d
+    double sum = 0;             // of the differences d
+    double squares = 0;         // of d * d
+    DifferenceSums after = {};  // of the pairs in AfterVerdict
     friend bool operator==(const HostEvidence&, const HostEvidence&) = default;
 };
 
@@ -73,9 +75,11 @@ struct Pooled {
     double sum = 0;
     double squares = 0;
     Spread spread;
-    // Whether the results of single hosts are known: the spread, and all of a side but the sums. If not,
-    // these are 0. Merged lines of other programs may lack them.
+    // Whether the results of single hosts are known: the spread, hosts_after, and all of a side but the sums.
+    // If not, these are 0. Merged lines of other programs may lack them.
     bool by_host = true;
+    std::uint64_t hosts_after = 0;  // on which the candidate is in force: they have pairs in `after`
+    DifferenceSums after = {};      // of these hosts
 
     // The sum has the results of single hosts if both have them.
     void add(const Pooled& other);

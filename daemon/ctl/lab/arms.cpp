@@ -69,16 +69,15 @@ PlanLine plan_by_cpus(const ScopesOf& machine, Workqueue target) {
         .front();
 }
 
-Result<std::vector<Arm>> arms_to_sweep(const PlanLine& line, const KernelInfo& kernel, bool even_unknown) {
+Result<std::vector<Arm>> arms_to_sweep(const PlanLine& line, const KernelInfo& kernel, bool all) {
     const auto now = line.target.scope.effective;
-    if (!now || (line.candidates.empty() && !even_unknown))
-        return fail(fmt::format("{}; name --arms", line.reason));
+    if (!now || (line.candidates.empty() && !all)) return fail(fmt::format("{}; name --arms", line.reason));
+    if (line.candidates.size() == 1) return fail("all scopes make the same pools here; nothing to compare");
     std::vector<Arm> arms{plain(*now)};
     for (const Candidate& c : line.candidates)
-        if (&c != candidate_with(line, *now)) arms.push_back(plain(c.scope));
-    for (const Scope scope : kernel.scopes)
-        if (line.candidates.empty() && scope != *now) arms.push_back(plain(scope));
-    if (arms.size() < 2) return fail("all scopes make the same pools here; nothing to compare");
+        if (!all && &c != candidate_with(line, *now)) arms.push_back(plain(c.scope));
+    for (auto scope = kernel.scopes.rbegin(); all && scope != kernel.scopes.rend(); ++scope)
+        if (*scope != *now) arms.push_back(plain(*scope));
     return arms;
 }
 
@@ -130,13 +129,13 @@ std::vector<Setting> settings_of(const Paths& paths, const Workqueue& target, co
 }  // namespace
 
 Result<Subject> scope_arms(const Paths& paths, const ScopesOf& machine, Workqueue target,
-                           std::vector<Arm> arms, bool even_unknown) {
+                           std::vector<Arm> arms, bool all) {
     const std::string name = target.name;
     if (auto free = check_not_set(paths, name); !free) return tl::unexpected(free.error().in(name));
     const PlanLine line = plan_by_cpus(machine, std::move(target));
     if (const auto why = why_not(line, arms, machine.kernel); !why.empty()) return fail(name + ": " + why);
     if (arms.empty()) {
-        auto swept = arms_to_sweep(line, machine.kernel, even_unknown);
+        auto swept = arms_to_sweep(line, machine.kernel, all);
         if (!swept) return tl::unexpected(swept.error().in(name));
         arms = std::move(*swept);
     }
@@ -144,6 +143,11 @@ Result<Subject> scope_arms(const Paths& paths, const ScopesOf& machine, Workqueu
     for (const Arm& arm : arms) {
         const Candidate* made = candidate_with(line, arm.scope);
         out.rows.push_back({arm.name(), made != nullptr ? std::optional(made->pools) : std::nullopt});
+        const Arm& first = *std::ranges::find_if(arms, [&](const Arm& each) {
+            return each == arm ||
+                   (made != nullptr && each.strict == arm.strict && candidate_with(line, each.scope) == made);
+        });
+        if (first != arm) out.rows.back().same = first.name();
     }
     return out;
 }
@@ -172,18 +176,17 @@ Status ArmSwitcher::begin(File& file) {
     if (!found) return tl::unexpected(found.error());
     left.inode = found->inode;
     left.original = file.in_place = found->text;
-    if (left.form == Form::word) return store_.put(left);
-    left.any = true;
+    if (left.form == Form::word) left.ours = left.original;
     if (auto saved = store_.put(left); !saved) return saved;
+    if (left.form == Form::word) return {};
     if (auto back = put_value_back(tools_.files, left); !back) return back;
     for (std::size_t arm = 0; arm < file.shown.size(); arm++) {
         if (auto learned = write(file, arm); !learned) return learned;
         for (std::size_t other = 0; other < arm; other++)
             if (is_same_value(left.form, *file.shown[other], *file.shown[arm]))
-                return fail(
-                    fmt::format("{}: '{}' and '{}' are the same setting: the file shows '{}' after each",
-                                left.path, file.setting.values[other], file.setting.values[arm],
-                                value_in(left.form, *file.shown[arm])));
+                return fail(fmt::format("{}: '{}' and '{}' are the same setting: it shows '{}' after each",
+                                        left.path, file.setting.values[other], file.setting.values[arm],
+                                        value_in(left.form, *file.shown[arm])));
     }
     return {};
 }
@@ -224,27 +227,23 @@ Status ArmSwitcher::write_value(const File& file, const std::string& via, const 
     return wrote;
 }
 
-// What the file may hold from now on is on disk before the write, and what it holds after it.
+// That the file may hold a value of ours is on disk before the write, and which one after it.
 Status ArmSwitcher::write(File& file, std::size_t arm) {
     LeftFile& left = file.left;
-    auto& shown = file.shown.at(arm);
     const std::string& value = file.setting.values[arm];
     const auto via = std::ranges::find_if(file.setting.vias, [&](const std::string& each) {
         return each != value && !is_same_value(left.form, each, file.in_place);
     });
-    left.ours = {file.in_place};
-    left.any = !shown;
-    if (shown) left.ours.push_back(*shown);
-    if (via != file.setting.vias.end()) left.ours.push_back(*via);
+    left.ours.reset();
     if (auto saved = store_.put(left); !saved) return saved;
     if (auto wrote = write_value(file, via != file.setting.vias.end() ? *via : "", value); !wrote)
         return wrote;
     const auto now = read_left(tools_.files, left);
     if (!now) return tl::unexpected(now.error());
     file.in_place = *now;
-    left.ours = {*now};
-    left.any = false;
+    left.ours = *now;
     if (auto saved = store_.put(left); !saved) return saved;
+    auto& shown = file.shown.at(arm);
     if (!shown) shown = *now;
     if (is_same_value(left.form, *shown, *now)) return {};
     return fail(fmt::format("{}: after writing '{}', the file showed '{}' earlier and shows '{}' now",

@@ -52,11 +52,12 @@ struct ScopesOf {
     const KernelInfo& kernel;
 };
 // ARMS, as they are parsed, of TARGET. If empty: the scope in place, then one scope of each other partition,
-// coarsest first. The plan is by the CPUs alone, without the policy, which is for the daemon. Errors: TARGET
+// coarsest first; or, if ALL, all scopes of the kernel, also those that make the same pods and where the pods
+// are not known. The plan is by the CPUs alone, without the policy, which is for the daemon. Errors: TARGET
 // must not be written, or may hold a setting that wq-tuned left, which is not the kernel's; the kernel lacks
-// a scope; nothing to compare. EVEN_UNKNOWN: if the pods are not known, all scopes of the kernel.
+// a scope; nothing to compare.
 Result<Subject> scope_arms(const Paths& paths, const ScopesOf& machine, Workqueue target,
-                           std::vector<Arm> arms, bool even_unknown = false);
+                           std::vector<Arm> arms, bool all = false);
 
 // Puts the arms of a subject in place.
 //

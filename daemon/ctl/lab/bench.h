@@ -14,30 +14,32 @@
 
 namespace wq::lab {
 
-inline constexpr std::uint64_t kBlock = 32 * 1024;  // bytes of a write, which is one work item of dm-crypt
+inline constexpr std::uint64_t kBlock = 32 * 1024;  // bytes of a read or write: one work item of dm-crypt
 
 struct BenchSettings {
-    unsigned writers = 1;
-    unsigned depth = 16;   // writes in flight of each writer
-    double seconds = 2.5;  // of a run, without the time to settle
+    unsigned threads = 1;
+    unsigned depth = 16;  // reads or writes in flight of each thread
+    double seconds = 1;   // of a run, without the time to settle
     unsigned rounds = 16;
+    std::vector<std::string> loads = {"write", "read"};
 };
 
-// fio, whose threads write random blocks with O_DIRECT, each with several writes in flight. So a few CPUs
+// fio, whose threads read or write random blocks with O_DIRECT, each with several in flight. So a few CPUs
 // submit more work than they can do alone, and the scope decides which other CPUs help.
-class Load {
+class Fio {
   public:
-    explicit Load(const Processes& processes, std::string program = "fio")
+    explicit Fio(const Processes& processes, std::string program = "fio")
         : processes_(processes), program_(std::move(program)) {}
-    Load(const Load&) = delete;
-    Load& operator=(const Load&) = delete;
-    virtual ~Load() = default;
+    Fio(const Fio&) = delete;
+    Fio& operator=(const Fio&) = delete;
+    virtual ~Fio() = default;
 
     // Why it cannot run here.
     [[nodiscard]] virtual Status check() const;
-    // Writes to DEVICE, a file if it has no number. The figures are of the time after it settled. Errors: a
-    // write failed; EINTR for a signal.
-    virtual Result<Figures> run(const CryptDevice& device, const BenchSettings& settings);
+    // Does LOAD, "write" or "read", on DEVICE, a file if it has no number. The figures are of the time after
+    // it settled. Errors: a read or write failed; EINTR for a signal.
+    virtual Result<Figures> run(const CryptDevice& device, const BenchSettings& settings,
+                                const std::string& load);
 
   private:
     const Processes& processes_;
@@ -46,19 +48,19 @@ class Load {
 
 struct BenchTools {
     Lab lab;
-    Load& load;
+    Fio& fio;
     WorkCounters& counters;
 };
 
 struct Measured {
-    std::vector<Row> rows = {};  // the reference first
+    std::vector<Row> rows = {};  // by load, the reference of each first
     unsigned rounds = 0;         // completed rounds, without dropped ones
     std::string missing = {};    // what could not be counted, and why; "" if nothing
     std::string stopped = {};    // why it ended early; "" if it did not
 };
 
-// Makes the devices, compares all scopes that make different pools on MACHINE, and removes the devices in any
-// case. The caller is in_lab(). After an error, the result has the completed rounds.
+// Makes the devices, compares all scopes of the kernel under each load, and removes the devices in any case.
+// The caller is in_lab(). After an error, the result has the completed rounds.
 Measured run_bench(const BenchTools& tools, const ScopesOf& machine, const BenchSettings& settings);
 
 // A result of `bench` as --json prints it, --save stores it and --compare reads it.
@@ -72,14 +74,13 @@ BenchResult bench_result(std::int64_t time, const nlohmann::ordered_json& host, 
 // below throw a json::exception if the rest is wrong.
 Result<BenchResult> parse_result(const std::string& text);
 
+// For each load, the figures of each scope; then the findings, the host and the settings, ready to be pasted.
+// Of several results, each with the name of its file, one table whose rows are numbered.
+using Results = std::vector<std::pair<std::string, BenchResult>>;
+std::string bench_table(const Results& results, std::size_t columns, bool colour);
 // The result as a page for a browser, like that of `wq-tunectl report`; it loads no other files. MACHINE:
 // HTML of the machine's drawing. The page does not contain the host's name.
 std::string bench_page(const BenchResult& result, const std::string& machine);
-// The figures of each scope, the finding, the host and the settings, ready to be pasted.
-std::string bench_table(const BenchResult& result, std::size_t columns, bool colour);
-// One table of several results, each with the name of its file.
-std::string compare_table(const std::vector<std::pair<std::string, BenchResult>>& results,
-                          std::size_t columns, bool colour);
 
 }  // namespace wq::lab
 
@@ -87,7 +88,7 @@ namespace wq::ctl {
 
 struct BenchOptions {
     lab::BenchSettings settings;
-    std::optional<unsigned> writers;   // a quarter of the CPUs if not given
+    std::optional<unsigned> threads;   // a quarter of the CPUs if not given
     std::string save;                  // file for --compare; "" = none
     std::string page;                  // file for a browser; "" = none
     std::vector<std::string> compare;  // saved files: nothing is run

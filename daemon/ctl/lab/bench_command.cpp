@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
 #include <ctime>
 #include <memory>
 
@@ -33,12 +31,12 @@ using lab::BenchTools;
 constexpr double kLeastSeconds = 0.1;
 constexpr double kMostSeconds = 60;
 constexpr unsigned kMostRounds = 1000;
-constexpr unsigned kMostWriters = 1024;
-constexpr unsigned kWriterShare = 4;            // CPUs for each writer
+constexpr unsigned kMostThreads = 1024;
+constexpr unsigned kCpusPerThread = 4;
 constexpr std::size_t kMostSaved = 64U << 20U;  // bytes of a saved file
 
 int compare(const BenchOptions& options) {
-    std::vector<std::pair<std::string, BenchResult>> results;
+    lab::Results results;
     BenchResult all = BenchResult::array();
     std::string table;
     for (const std::string& file : options.compare) {
@@ -49,46 +47,13 @@ int compare(const BenchOptions& options) {
         results.emplace_back(file, *result);
         all.push_back(*result);
         try {  // also for --json: the table needs every figure
-            table = lab::compare_table(results, terminal_columns(), wants_colour());
+            table = lab::bench_table(results, terminal_columns(), wants_colour());
         } catch (const nlohmann::json::exception& e) {
             return complain(file + ": " + json_error_text(e.what()));
         }
     }
     fmt::print("{}", options.json ? json_text(all) + "\n" : table);
     return kOk;
-}
-
-// MiB that new programs can have without swapping; 0 if not known.
-std::uint64_t available_mib(const Paths& paths) {
-    constexpr std::string_view kKey = "MemAvailable:";
-    const auto text = read_file(paths.proc() + "/meminfo");
-    const auto at = text ? text->find(kKey) : std::string::npos;
-    const auto digit = at == std::string::npos ? at : text->find_first_of("0123456789", at);
-    if (digit == std::string::npos) return 0;
-    std::uint64_t kib = 0;
-    std::from_chars(text->data() + digit, text->data() + text->size(), kib);
-    return kib / 1024;
-}
-
-// Needed is twice the size of the writes in flight, and a reserve for the devices and everything else.
-Status check_memory(const Paths& paths, const lab::BenchSettings& settings) {
-    constexpr std::uint64_t kReserve = 128U << 20U;  // bytes
-    const std::uint64_t in_flight = std::uint64_t{settings.writers} * settings.depth * lab::kBlock;
-    const std::uint64_t needed = (kReserve + 2 * in_flight) >> 20U;
-    const std::uint64_t available = available_mib(paths);
-    if (available >= needed) return {};
-    return fail(fmt::format("no room for the devices: {} MiB of memory are needed, {} are available", needed,
-                            available),
-                ENOMEM);
-}
-
-Status check_outputs(const BenchOptions& options) {
-    if (!options.save.empty() && options.save == options.page)
-        return fail(options.save + ": --save and --output name one file");
-    for (const std::string& path : {options.save, options.page})
-        if (!path.empty())
-            if (auto can = check_output(path); !can) return can;
-    return {};
 }
 
 BenchResult host_of(const Paths& paths, const lab::ScopesOf& machine) {
@@ -119,8 +84,7 @@ int run(const BenchOptions& options, const BenchTools& tools, const lab::ScopesO
     const auto host = host_of(paths, machine);
     lab::BenchSettings settings = options.settings;
     const auto cpus = static_cast<unsigned>(machine.topology.online.count());
-    settings.writers = options.writers.value_or(std::clamp(cpus / kWriterShare, 1U, kMostWriters));
-    if (const auto room = check_memory(paths, settings); !room) return complain(room.error().text);
+    settings.threads = options.threads.value_or(std::clamp(cpus / kCpusPerThread, 1U, kMostThreads));
     const auto measured = lab::run_bench(tools, machine, settings);
     const auto result = lab::bench_result(begun, host, settings, measured);
     int code = measured.stopped.empty() ? kOk : complain(measured.stopped);
@@ -133,7 +97,7 @@ int run(const BenchOptions& options, const BenchTools& tools, const lab::ScopesO
     if (options.json)
         fmt::print("{}\n", json_text(result));
     else if (measured.rounds > 0)
-        fmt::print("{}", lab::bench_table(result, terminal_columns(), wants_colour()));
+        fmt::print("{}", lab::bench_table({{"", result}}, terminal_columns(), wants_colour()));
     return code;
 }
 
@@ -141,20 +105,29 @@ void add_options(CLI::App& command, BenchOptions& o) {
     const auto file = [&](const char* name, auto& out, const char* help) {
         command.add_option(name, out, help)->type_name(word::kFile)->check(not_empty);
     };
-    command.add_option("--seconds", o.settings.seconds, "Measured time of each run; default 2.5")
+    command.add_option("--seconds", o.settings.seconds, "Measured time of each run; default 1")
         ->type_name(word::kNumber)
         ->check(seconds_between(kLeastSeconds, kMostSeconds));
     take_number(command.add_option("--rounds", o.settings.rounds, "How often each scope runs; default 16"),
                 1U, kMostRounds);
-    take_number(command.add_option("--writers", o.writers, "Threads that write; default one per four CPUs"),
-                1U, kMostWriters);
+    take_number(command.add_option("--threads", o.threads, "Threads of fio; default one per four CPUs"), 1U,
+                kMostThreads);
+    command
+        .add_option_function<std::string>(
+            "--load",
+            [&o](const std::string& word) {
+                if (word != "both") o.settings.loads = {word};
+            },
+            "What fio does; default both, each in its own runs")
+        ->type_name(word::kLoad)
+        ->check(CLI::IsMember({"write", "read", "both"}).description(""));
     file("-o,--output", o.page, "Write the result as a page for a browser");
     file("--save", o.save, "Write the result for --compare");
     file("--compare", o.compare, "One table of saved results; nothing is run");
     command.add_flag("--restore", o.restore,
                      "Restore scopes and remove devices that an earlier run left, and do nothing else");
     command.add_flag("--json", o.json, kJsonHelp);
-    for (const char* name : {"--output", "--save", "--seconds", "--rounds", "--writers"})
+    for (const char* name : {"--output", "--save", "--seconds", "--rounds", "--threads", "--load"})
         relate(command, &CLI::Option::excludes, {{"--compare", name}});
 }
 
@@ -162,9 +135,9 @@ void add_options(CLI::App& command, BenchOptions& o) {
 int bench_here(const BenchOptions& options) {
     lab::Processes processes;
     lab::Devices devices("", lab::runs(processes));
-    lab::Load load(processes);
+    lab::Fio fio(processes);
     const auto counters = make_bpf_counters();
-    return bench(options, {{{}, processes, devices}, load, *counters});
+    return bench(options, {{{}, processes, devices}, fio, *counters});
 }
 
 }  // namespace
@@ -173,8 +146,10 @@ int bench(const BenchOptions& options, const BenchTools& tools) {
     if (!options.compare.empty()) return compare(options);
     const std::string& root = tools.lab.paths.root;
     if (root.empty() && ::geteuid() != 0) return complain("bench makes devices: only root can");
-    if (const auto can = check_outputs(options); !can) return complain(can.error().text);
-    if (const auto can = options.restore ? Status{} : tools.load.check(); !can)
+    for (const std::string& path : {options.save, options.page})
+        if (const auto can = path.empty() ? Status{} : check_output(path); !can)
+            return complain(can.error().text);
+    if (const auto can = options.restore ? Status{} : tools.fio.check(); !can)
         return complain(can.error().text);
     const auto topology = read_topology("live", root);
     if (!topology) return complain(topology.error().text);

@@ -4,9 +4,12 @@
 #include <sys/sysmacros.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <optional>
 
+#include "bpf/histogram.h"
+#include "counters/counter_table.h"
 #include "ctl/lab/bench.h"
 #include "machine/workqueue_fs.h"
 
@@ -26,21 +29,19 @@ Status check_number(const CryptDevice& device) {
     return fail(fmt::format("{}: is not the device {}", device.path, device.number), ENODEV);
 }
 
-// The figures in OUTPUT of fio: messages, if any, then one JSON document.
-Result<Figures> figures_in(const std::string& output) {
+// The figures of LOAD in OUTPUT of fio: messages, if any, then one JSON document.
+Result<Figures> figures_in(const std::string& output, const std::string& load) {
     try {
         const auto document = nlohmann::json::parse(output.substr(std::min(output.find('{'), output.size())));
-        const auto& write = document.at("jobs").at(0).at("write");
-        const double mb_per_s = write.at("bw_bytes").get<double>() / kMega;
-        if (mb_per_s <= 0) return fail("fio: no write ended in time; give it more --seconds");
-        const auto& times = write.at("clat_ns").at("percentile");
-        const auto time = [&](const char* percentile) { return times.at(percentile).get<double>(); };
-        return Figures{.value = mb_per_s,
-                       .mb_per_s = mb_per_s,
-                       .p50 = time("50.000000"),
-                       .p90 = time("90.000000"),
-                       .p99 = time("99.000000"),
-                       .seconds = write.at("runtime").get<double>() / 1000};
+        const auto& done = document.at("jobs").at(0).at(load);
+        const double mb_per_s = done.at("bw_bytes").get<double>() / kMega;
+        if (mb_per_s <= 0) return fail("fio: no " + load + " ended in time; give it more --seconds");
+        const auto& times = done.at("clat_ns").at("percentile");
+        Figures out{.value = mb_per_s, .mb_per_s = mb_per_s};
+        out.io_p50 = times.at("50.000000").get<double>();
+        out.io_p99 = times.at("99.000000").get<double>();
+        out.seconds = done.at("runtime").get<double>() / 1000;
+        return out;
     } catch (const nlohmann::json::exception& e) {
         return fail(fmt::format("fio: its output: {}", json_error_text(e.what())));
     }
@@ -66,17 +67,79 @@ Result<Workqueue> workqueue_of(const Paths& paths, const CryptDevice& device) {
     return fail("this kernel does not show the workqueue of dm-crypt in sysfs: 6.10 or later does");
 }
 
-// The kernel's counts of the WORKQUEUE. After the first error, which MISSING tells, does not try again.
-std::optional<WorkCounters::Traffic> count(WorkCounters& counters, const std::string& workqueue,
-                                           std::string& missing) {
-    if (!missing.empty()) return {};
-    const auto traffic = counters.traffic();
-    if (!traffic) {
-        missing = "items/s and CPU per item: " + traffic.error().text;
-        return {};
+// Counts the work of one workqueue, a window for each run. After the first error, which MISSING tells, it
+// does not try again.
+class Counting {
+  public:
+    Counting(WorkCounters& counters, const std::string& workqueue, std::string& missing)
+        : counters_(counters),
+          missing_(missing),
+          counts_(has(counters.attach({workqueue}, {.enqueue = true}))) {
+        if (counts_) missing_ = counters_.limits();
     }
-    const auto found = traffic->find(workqueue);
-    return found != traffic->end() ? std::optional(found->second) : std::nullopt;
+    Counting(const Counting&) = delete;
+    Counting& operator=(const Counting&) = delete;
+    ~Counting() { counters_.detach(); }
+
+    void begin() { counts_ = counts_ && has(counters_.begin(0, 0)); }
+
+    // Adds what was counted since begin() to FIGURES, which has the seconds.
+    void end(Figures& figures) {
+        if (!counts_) return;
+        // Each run follows a write, which makes new pools, whose counts begin at 0. The replaced ones still
+        // count for a moment, so no count is taken before the run.
+        const auto traffic = counters_.traffic_of(0);
+        counters_.pause(0);
+        const auto count = counters_.read(0, 0);
+        counts_ = has(traffic) && has(count);
+        if (!counts_ || traffic->completed == 0) return;
+        const auto items = static_cast<double>(traffic->completed);
+        figures.items_per_s = items / figures.seconds;
+        if (traffic->cpu_ns > 0) figures.cpu = static_cast<double>(traffic->cpu_ns) / items;
+        if (count->pools > 0) figures.pools = count->pools;
+        if (count->workers > 0) figures.kworkers = count->workers;
+        add_times(*count, figures);
+        // All runs but the first, which warms up, time the same share of the items.
+        if (!sampled_) counters_.sample(0, sampled_every(items));
+        sampled_ = true;
+    }
+
+  private:
+    static void add_times(const WorkCount& count, Figures& figures) {
+        Histogram times(kTimeBits);
+        for (unsigned i = 0; i < count.enqueued.size(); i++) times.add(i, count.enqueued[i]);
+        if (times.items() == 0) return;
+        figures.p50 = times.percentile(0.5);
+        figures.p90 = times.percentile(0.9);
+        figures.p95 = times.percentile(0.95);
+        figures.p99 = times.percentile(0.99);
+    }
+    template <class T>
+    bool has(const T& result) {
+        if (!result) missing_ = "items, enqueue, pools, kworkers and CPU time: " + result.error().text;
+        return result.has_value();
+    }
+
+    WorkCounters& counters_;
+    std::string& missing_;
+    bool counts_;
+    bool sampled_ = false;
+};
+
+// The rows of SUBJECT once for each of LOADS, and its values likewise: an arm is a scope under a load.
+void add_loads(Subject& subject, const std::vector<std::string>& loads) {
+    const std::vector<Row> scopes = std::exchange(subject.rows, {});
+    std::vector<std::string>& values = subject.settings.front().values;
+    const std::vector<std::string> words = std::exchange(values, {});
+    for (const std::string& load : loads) {
+        const std::size_t reference = subject.rows.size();
+        for (Row row : scopes) {
+            row.load = load;
+            row.reference = reference;
+            subject.rows.push_back(std::move(row));
+        }
+        values.insert(values.end(), words.begin(), words.end());
+    }
 }
 
 Status measure_scopes(const BenchTools& tools, const ScopesOf& machine, const BenchSettings& s,
@@ -86,27 +149,21 @@ Status measure_scopes(const BenchTools& tools, const ScopesOf& machine, const Be
     if (!device) return tl::unexpected(device.error());
     auto workqueue = workqueue_of(lab.paths, *device);
     if (!workqueue) return tl::unexpected(workqueue.error());
-    const auto subject = scope_arms(lab.paths, machine, std::move(*workqueue), {}, true);
+    auto subject = scope_arms(lab.paths, machine, std::move(*workqueue), {}, true);
     if (!subject) return tl::unexpected(subject.error());
-    const auto counted = [&] { return count(tools.counters, subject->name, out.missing); };
-    // Each run follows a write, which makes new pools, whose counts begin at 0. The replaced ones still count
-    // for a moment, so no count is taken before the run.
-    const auto measure = [&](std::size_t) -> Result<Figures> {
-        auto figures = tools.load.run(*device, s);
-        if (!figures) return figures;
-        const auto after = counted();
-        figures->kworkers = count_kworkers(lab.paths);
-        if (!after || after->completed == 0) return figures;
-        const auto items = static_cast<double>(after->completed);
-        figures->items_per_s = items / figures->seconds;
-        if (after->cpu_ns > 0) figures->cpu = static_cast<double>(after->cpu_ns) / items;
+    add_loads(*subject, s.loads);
+    Counting counting(tools.counters, subject->name, out.missing);
+    const auto measure = [&](std::size_t arm) -> Result<Figures> {
+        counting.begin();
+        auto figures = tools.fio.run(*device, s, subject->rows[arm].load);
+        if (figures) counting.end(*figures);
         return figures;
     };
-    (void)counted();  // loads the BPF programs now, not during a run
     JudgeSettings settings;
     // The result names the best of all candidates, so alpha applies to all of them together, in each
-    // direction.
-    settings.alpha /= static_cast<double>(subject->rows.size() - 1);
+    // direction. What makes the same pods as another is never the best.
+    const auto candidates = std::ranges::count(subject->rows, "", &Row::same) - std::ssize(s.loads);
+    settings.alpha /= static_cast<double>(candidates);
     settings.max_pairs = s.rounds;
     Rounds rounds(subject->rows, settings, {"MB/s", true}, true);
     // One run first warms up caches and pools.
@@ -118,15 +175,15 @@ Status measure_scopes(const BenchTools& tools, const ScopesOf& machine, const Be
 
 }  // namespace
 
-Status Load::check() const {
+Status Fio::check() const {
     const auto ran = processes_.must_run({program_, "--version"}, program_ + " --version");
     if (ran || ran.error().code != ENOENT) return ran;
-    return fail("fio, which writes to the device, is not installed: apt install fio", ENOENT);
+    return fail("fio, which makes the load, is not installed: apt install fio", ENOENT);
 }
 
-// With --thread it is one process, so that killing it leaves no writer. fio must not make a file where the
+// With --thread it is one process, so that killing it leaves no thread. fio must not make a file where the
 // device is missing.
-Result<Figures> Load::run(const CryptDevice& device, const BenchSettings& settings) {
+Result<Figures> Fio::run(const CryptDevice& device, const BenchSettings& settings, const std::string& load) {
     if (auto ours = check_number(device); !ours) return tl::unexpected(ours.error());
     const double settle = kSettle * settings.seconds;
     const auto ran = processes_.run({program_,
@@ -134,11 +191,11 @@ Result<Figures> Load::run(const CryptDevice& device, const BenchSettings& settin
                                      "--filename=" + device.path,
                                      "--allow_file_create=0",
                                      "--thread",
-                                     "--rw=randwrite",
+                                     "--rw=rand" + load,
                                      fmt::format("--bs={}", kBlock),
                                      "--direct=1",
                                      "--ioengine=libaio",
-                                     fmt::format("--numjobs={}", settings.writers),
+                                     fmt::format("--numjobs={}", settings.threads),
                                      fmt::format("--iodepth={}", settings.depth),
                                      "--group_reporting",
                                      "--norandommap",
@@ -147,7 +204,7 @@ Result<Figures> Load::run(const CryptDevice& device, const BenchSettings& settin
                                      "--time_based",
                                      fmt::format("--ramp_time={:.0f}ms", 1000 * settle),
                                      fmt::format("--runtime={:.0f}ms", 1000 * settings.seconds),
-                                     "--percentile_list=50:90:99",
+                                     "--percentile_list=50:99",
                                      "--disk_util=0",
                                      "--eta=never",
                                      "--output-format=json"},
@@ -156,9 +213,8 @@ Result<Figures> Load::run(const CryptDevice& device, const BenchSettings& settin
     if (!ran->failure.empty())
         return fail(fmt::format("fio: {}{}", ran->failure,
                                 end_of_output(ran->output.substr(0, ran->output.find("{\n")))));
-    auto figures = figures_in(ran->output);
-    if (!figures) return figures;
-    figures->seconds += settle;
+    auto figures = figures_in(ran->output, load);
+    if (figures) figures->seconds += settle;
     return figures;
 }
 

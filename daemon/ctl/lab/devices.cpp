@@ -13,11 +13,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "machine/device_mapper.h"
 
 namespace wq::lab {
 namespace {
@@ -34,77 +34,16 @@ constexpr unsigned kUnloadLooks = 500;  // likewise
 constexpr std::string_view kNamePrefix = "wq-bench-";
 constexpr std::size_t kNameDigits = 16;
 
-// The kernel's device mapper by its ioctls (linux/dm-ioctl.h). Does not use libdevmapper, because that has a
-// System V semaphore for udev and makes nodes below /dev/mapper itself; both remain if the process is killed
-// in between. Each call here makes one change in the kernel, or none. (systemd does the same.) A device is
-// found by its UUID, so no call can affect a device of another program.
-
-// The argument of an ioctl: struct dm_ioctl and the data after it. Wiped, because it may contain a key.
-class Request {
-  public:
-    static constexpr std::size_t kRoom = 4096;  // bytes, for a target and its parameters, or for an answer
-
-    explicit Request(const std::string& uuid) : words_((sizeof(dm_ioctl) + kRoom) / sizeof(std::uint64_t)) {
-        dm_ioctl& h = head();
-        h.version[0] = DM_VERSION_MAJOR;
-        h.data_size = static_cast<std::uint32_t>(words_.size() * sizeof(std::uint64_t));
-        h.data_start = sizeof(dm_ioctl);
-        copy(h.uuid, sizeof h.uuid, uuid);
-    }
-    ~Request() { ::explicit_bzero(words_.data(), words_.size() * sizeof(std::uint64_t)); }
-    Request(const Request&) = delete;
-    Request& operator=(const Request&) = delete;
-
-    dm_ioctl& head() { return *reinterpret_cast<dm_ioctl*>(words_.data()); }
-    void set_name(const std::string& name) { copy(head().name, sizeof head().name, name); }
-    void set_target(std::uint64_t sectors, const std::string& type, const std::string& parameters) {
-        head().target_count = 1;
-        char* const at = reinterpret_cast<char*>(words_.data()) + sizeof(dm_ioctl);
-        auto& spec = *reinterpret_cast<dm_target_spec*>(at);
-        spec.length = sectors;
-        copy(spec.target_type, sizeof spec.target_type, type);
-        copy(at + sizeof spec, kRoom - sizeof spec, parameters);
-    }
-    // Error: "device mapper: DOING: ...".
-    Status call(const Fd& fd, unsigned long what, const char* doing) {
-        int r = 0;
-        do r = ::ioctl(fd.get(), what, &head());
-        while (r != 0 && errno == EINTR);
-        return r == 0 ? Status{} : fail_errno(std::string("device mapper: ") + doing, errno);
-    }
-
-  private:
-    static void copy(char* to, std::size_t room, const std::string& text) {
-        std::memcpy(to, text.c_str(), std::min(text.size(), room - 1));
-    }
-    std::vector<std::uint64_t> words_;  // 64-bit words, to align the structures
-};
-
-// Errors: ENOENT or ENODEV without a device mapper; EACCES, EPERM.
-Result<Fd> open_mapper(const std::string& root) {
-    const std::string path = root + "/dev/" DM_DIR "/" DM_CONTROL_NODE;
-    Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-    if (!fd) return fail_errno(path, errno);
-    return fd;
-}
-
+// A device is found by its UUID, so no call can affect a device of another program.
 std::string uuid_of(const std::string& name) {
     return "WQ-TUNED-" + name;
 }
 
-// Error: this kernel has no dm-crypt. Loads its module.
-Status check_crypt(const Fd& mapper) {
-    Request request("");
-    request.set_name("crypt");
-    auto has = request.call(mapper, DM_GET_TARGET_VERSION, "looking for a target");
-    return !has && has.error().code == EINVAL ? fail("this kernel has no dm-crypt") : has;
-}
-
-// Makes the device NAME of a dm-crypt table with PARAMETERS.
+// Makes the device NAME of a dm-crypt table with PARAMETERS. The kernel loads the module.
 Result<dev_t> make_mapped(const Fd& mapper, const std::string& name, std::uint64_t bytes,
                           const std::string& parameters) {
     const std::string uuid = uuid_of(name);
-    Request create(uuid), load(uuid), resume(uuid);
+    MapperRequest create(uuid), load(uuid), resume(uuid);
     create.set_name(name);
     if (auto made = create.call(mapper, DM_DEV_CREATE, "creating"); !made)
         return tl::unexpected(made.error());
@@ -119,7 +58,7 @@ Result<dev_t> make_mapped(const Fd& mapper, const std::string& name, std::uint64
 
 // Whether the device NAME exists.
 Result<bool> is_mapped(const Fd& mapper, const std::string& name) {
-    Request request(uuid_of(name));
+    MapperRequest request(uuid_of(name));
     const auto looked = request.call(mapper, DM_DEV_STATUS, "looking");
     if (!looked && looked.error().code != ENXIO) return tl::unexpected(looked.error());
     return looked.has_value();
@@ -187,12 +126,9 @@ Result<std::string> Devices::make_ram(const std::string& name, std::uint64_t byt
     // which copies under a lock of the device (drivers/block/null_blk/main.c, null_handle_data_transfer());
     // one queue per CPU, so that there is no I/O scheduler; irqmode 0, so that a request completes on the CPU
     // that sent it. Other attributes keep the values of the module parameters.
-    const std::array<std::pair<const char*, std::string>, 8> attributes{
+    const std::array<std::pair<const char*, std::string>, 5> attributes{
         {{"size", std::to_string(bytes >> 20U)},
          {"memory_backed", "0"},
-         {"zoned", "0"},
-         {"mbps", "0"},
-         {"cache_size", "0"},
          {"irqmode", "0"},
          {"submit_queues", std::to_string(cpus)},
          {"power", "1"}}};
@@ -209,7 +145,6 @@ Result<CryptDevice> Devices::make_crypt(const std::string& name, const std::stri
                                         std::uint64_t bytes) {
     const auto mapper = open_mapper(root_);
     if (!mapper) return tl::unexpected(mapper.error());
-    if (auto has = check_crypt(*mapper); !has) return tl::unexpected(has.error());
     const auto number =
         make_mapped(*mapper, name, bytes, fmt::format("{} {} 0 {} 0", kCipher, random_key(), ram));
     if (!number) return tl::unexpected(number.error());
@@ -222,7 +157,7 @@ Status Devices::remove_crypt(const std::string& name) {
     const auto mapper = open_mapper(root_);
     if (!mapper && (mapper.error().code == ENOENT || mapper.error().code == ENODEV)) return {};
     if (!mapper) return tl::unexpected(mapper.error());
-    Request request(uuid_of(name));
+    MapperRequest request(uuid_of(name));
     request.head().flags = DM_DEFERRED_REMOVE;
     if (auto removed = request.call(*mapper, DM_DEV_REMOVE, "removing"); !removed)
         return removed.error().code == ENXIO ? Status{} : removed;

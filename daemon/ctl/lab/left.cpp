@@ -180,7 +180,6 @@ static void describe(JsonPlace& at, Left& left) {
         at("word", word);
         at("original", file->original);
         at("ours", file->ours);
-        at("any", file->any);
         file->form = word ? Form::word : Form::choice;
     } else if (auto* arm = std::get_if<LeftCommand>(&left)) {
         at("name", arm->name);
@@ -252,7 +251,7 @@ struct PutBack {
         if (!now) return stayed("NOT PUT BACK: " + now.error().text, "ab");
         const auto is_now = [&](const std::string& text) { return is_same_value(left.form, text, *now); };
         if (is_now(left.original)) return dropped(left, LOG_DEBUG, Event::none, left.path + ": is back");
-        if (!left.any && std::ranges::none_of(left.ours, is_now))
+        if (left.ours && !is_now(*left.ours))
             return dropped(left, LOG_NOTICE, Event::external,
                            fmt::format("{}: has '{}', which an external writer wrote; left as it is",
                                        left.path, value_in(left.form, *now)));

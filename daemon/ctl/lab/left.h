@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -55,11 +56,10 @@ struct LeftFile {
     std::string path;  // absolute, without links
     ino_t inode = 0;   // another one is another file, left alone; see Content
     Form form = Form::choice;
-    std::string original;           // its whole content before the first write
-    std::vector<std::string> ours;  // other contents that our writes may have caused
-    // Any other content may also be ours: a value was written, or is about to be, and it is not yet known how
-    // the kernel shows it.
-    bool any = false;
+    std::string original;  // its whole content before the first write
+    // What it has because of us. Empty: any content may be ours, since a value was written, or is about to
+    // be, and it is not known yet how the kernel shows it.
+    std::optional<std::string> ours = {};
 };
 // An arm of commands whose `do` ran or is about to run:
 struct LeftCommand {

@@ -73,8 +73,10 @@ Rounds::Rounds(std::vector<Row> rows, const JudgeSettings& settings, ComparedCou
 
 bool Rounds::is_over() const {
     if (count_ >= settings_.max_pairs) return true;
-    return !all_pairs_ && std::all_of(rows_.begin() + 1, rows_.end(),
-                                      [](const Row& row) { return !row.result.verdict.empty(); });
+    if (all_pairs_) return false;
+    for (std::size_t arm = 0; arm < rows_.size(); arm++)
+        if (!is_reference(arm) && rows_[arm].result.verdict.empty()) return false;
+    return true;
 }
 
 std::vector<std::size_t> Rounds::next(const Random& random) const {
@@ -87,8 +89,10 @@ std::vector<std::size_t> Rounds::next(const Random& random) const {
     return out;
 }
 
-// Brings the result of ARM up to date, unless it has a verdict. REASON: it ends undecided; "" if it goes on.
+// Brings the result of ARM up to date, unless it is a reference or has a verdict. REASON: it ends undecided;
+// "" if it goes on.
 void Rounds::conclude(std::size_t arm, const std::string& reason) {
+    if (is_reference(arm)) return;
     ArmResult& out = rows_[arm].result;
     std::vector<double> differences;
     Comparison comparison({counter_});
@@ -109,29 +113,32 @@ void Rounds::conclude(std::size_t arm, const std::string& reason) {
 
 void Rounds::add(const std::map<std::size_t, Figures>& runs) {
     count_++;
-    for (const auto& [arm, run] : runs) {
-        rows_.at(arm).runs.push_back(run);
-        if (arm != 0) conclude(arm, count_ >= settings_.max_pairs ? kMaxPairsReason : "");
-    }
+    for (const auto& [arm, run] : runs) rows_.at(arm).runs.push_back(run);
+    for (const auto& [arm, run] : runs) conclude(arm, count_ >= settings_.max_pairs ? kMaxPairsReason : "");
 }
 
 void Rounds::end(const std::string& reason) {
-    for (std::size_t arm = 1; arm < rows_.size(); arm++) conclude(arm, reason);
+    for (std::size_t arm = 0; arm < rows_.size(); arm++) conclude(arm, reason);
 }
 
 std::vector<PairValues> Rounds::pairs(std::size_t arm) const {
     std::vector<PairValues> out;
-    for (const Figures& run : rows_.at(arm).runs) out.push_back({rows_[0].runs[out.size()].value, run.value});
+    const auto& references = rows_[rows_.at(arm).reference].runs;
+    for (const Figures& run : rows_[arm].runs) out.push_back({references[out.size()].value, run.value});
     return out;
 }
 
 std::string Rounds::progress() const {
     std::string out = fmt::format("round {} of {}", count_ + 1, settings_.max_pairs);
-    for (std::size_t arm = 1; arm < rows_.size() && count_ > 0; arm++) {
-        const ArmResult& now = rows_[arm].result;
-        out += fmt::format("{} {} {}{}{}", arm == 1 ? ";" : ",", printable(rows_[arm].arm),
-                           effect_text(Effect{now.effect.value_or(Effect{}).percent, {}}),
-                           now.verdict.empty() ? "" : " ", now.verdict);
+    const char* before = "; ";
+    for (std::size_t arm = 0; arm < rows_.size() && count_ > 0; arm++) {
+        const Row& row = rows_[arm];
+        if (is_reference(arm)) continue;
+        out +=
+            fmt::format("{}{}{}{} {}{}{}", before, row.load, row.load.empty() ? "" : " ", printable(row.arm),
+                        effect_text(Effect{row.result.effect.value_or(Effect{}).percent, {}}),
+                        row.result.verdict.empty() ? "" : " ", row.result.verdict);
+        before = ", ";
     }
     return out;
 }

@@ -43,23 +43,22 @@ std::vector<std::size_t> random_order(std::size_t count, const Random& random);
 // The figures of one run of an arm.
 struct Figures {
     double value = 0;                     // what is compared: ns, a number of the command, MB/s
-    std::optional<double> kworkers = {};  // count_kworkers() after the run
-    // Of `bench` alone; those of items are empty if the kernel's counts cannot be read.
-    std::optional<double> mb_per_s = {};
-    std::optional<double> p50 = {};  // time of a write, ns
-    std::optional<double> p90 = {};
-    std::optional<double> p99 = {};
-    std::optional<double> items_per_s = {};  // of its workqueue
-    std::optional<double> cpu = {};          // CPU time per item, ns
-    double seconds = 0;                      // of writing, also before the measurement
+    std::optional<double> kworkers = {};  // of `ab`: count_kworkers() after the run
+    // Of `bench` alone; what the kernel does not show is empty, also of its workqueue's kworkers.
+    std::optional<double> items_per_s = {};                         // of its workqueue
+    std::optional<double> p50 = {}, p90 = {}, p95 = {}, p99 = {};   // in queue_work(), ns
+    std::optional<double> pools = {};                               // at the end
+    std::optional<double> cpu = {};                                 // CPU time per item, ns
+    std::optional<double> mb_per_s = {}, io_p50 = {}, io_p99 = {};  // of reads or writes; ns
+    double seconds = 0;  // of the load, also before the measurement
 };
 
 // How an arm compares with the reference.
 struct ArmResult {
-    std::optional<Effect> effect;  // of all pairs, including those after a verdict; empty without pairs
-    std::string verdict;           // improved, regressed, undecided; "" if there is none yet
-    std::string reason;            // if undecided: kMaxPairsReason, or the argument of end()
-    std::uint64_t pairs = 0;       // these three at the verdict, or now if there is none
+    std::optional<Effect> effect = {};  // of all pairs, including those after a verdict; empty without pairs
+    std::string verdict = {};           // improved, regressed, undecided; "" if there is none yet
+    std::string reason = {};            // if undecided: kMaxPairsReason, or the argument of end()
+    std::uint64_t pairs = 0;            // these three at the verdict, or now if there is none
     double e_regressed = 1;
     double e_improved = 1;
 };
@@ -67,22 +66,25 @@ struct Row {
     std::string arm;
     std::optional<std::size_t> pools;  // empty if the kernel's pods cannot be derived
     std::vector<Figures> runs{};       // of the rounds that count
-    ArmResult result{};                // not set in the reference
+    ArmResult result{};                // not set in a reference
+    std::string same = {};             // the first arm that makes the same pods; "" if that is this one
+    std::string load = {};             // of `bench`: "write" or "read", which have a reference each
+    std::size_t reference = 0;         // index of the row that this one is compared with; its own: it is one
 };
 
 // {NAME: the arm, "role", "pools"}, then FIGURES, then the result of a candidate.
 nlohmann::ordered_json row_json(const char* name, const Row& row, bool is_reference,
                                 const nlohmann::ordered_json& figures);
 
-// Compares several arms round by round; the first arm is the reference. A round runs each arm once and gives
-// one pair of the reference and each other arm. It uses no clock, file or command.
+// Compares several arms round by round; the first arm is a reference. A round runs each arm once and gives
+// one pair of each candidate and its reference. It uses no clock, file or command.
 class Rounds {
   public:
     // At least two ROWS. SETTINGS must be within their ranges; max_pairs is the limit of rounds. The
     // tolerance of COUNTER is that of SETTINGS. ALL_PAIRS: continue after verdicts.
     Rounds(std::vector<Row> rows, const JudgeSettings& settings, ComparedCounter counter, bool all_pairs);
 
-    // The arms of the next round in the order to run them: the reference and all arms without a verdict.
+    // The arms of the next round in the order to run them: references and all arms without a verdict.
     // Empty if the comparison is over.
     [[nodiscard]] std::vector<std::size_t> next(const Random& random) const;
     // Adds a complete round: the figures of each arm in it, with values above 0.
@@ -97,13 +99,14 @@ class Rounds {
     [[nodiscard]] const ComparedCounter& counter() const { return counter_; }
     [[nodiscard]] const JudgeSettings& settings() const { return settings_; }
     [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }  // with results; a verdict stays
-    // Of ARM, which is not the reference: its n-th run and that of the reference were in one round.
+    // Of ARM, a candidate: its n-th run and that of its reference were in one round.
     [[nodiscard]] std::vector<PairValues> pairs(std::size_t arm) const;
     // The results so far in one line: "round 5 of 16; smt 1.2% worse, numa 3% better".
     [[nodiscard]] std::string progress() const;
 
   private:
     [[nodiscard]] bool is_over() const;
+    [[nodiscard]] bool is_reference(std::size_t arm) const { return rows_[arm].reference == arm; }
     void conclude(std::size_t arm, const std::string& reason);
 
     std::vector<Row> rows_;

@@ -17,6 +17,7 @@
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
 #include "machine/bpf_errors.h"
+#include "machine/device_mapper.h"
 #include "machine/isolation.h"
 #include "machine/kworker.h"
 
@@ -48,6 +49,12 @@ class Look {
         out_.online =
             CpuSet::parse_list(read_file(tools.paths.cpus() + "/online").value_or("0")).value_or(CpuSet{0});
         out_.isolated = read_isolation(tools.paths).cpus();
+        for (const std::string& name :
+             names_in(tools.paths.workqueues()).value_or(std::vector<std::string>{}))
+            if (const std::string device = crypt_device_of(name); !device.empty())
+                if (const auto bypass = read_crypt_bypass(tools.paths, device);
+                    bypass && *bypass != CryptBypass{})
+                    out_.bypassed[name] = *bypass;
         if (const auto text = read_file(tools.paths.parameters() + "/cpu_intensive_thresh_us")) {
             std::uint64_t us = 0;
             std::from_chars(text->data(), text->data() + text->size(), us);

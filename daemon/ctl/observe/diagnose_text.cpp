@@ -16,9 +16,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kLeastCpu = 0.01;   // CPUs; work that uses less only counts in the summary
-constexpr double kHintCpu = 0.05;    // CPUs; below this, no comparison of scopes is suggested
-constexpr double kLockShare = 0.10;  // below this, the wait for the lock is not mentioned
+constexpr double kLeastCpu = 0.01;    // CPUs; work that uses less only counts in the summary
+constexpr double kHintCpu = 0.05;     // CPUs; below this, no comparison of scopes is suggested
+constexpr double kLockShare = 0.10;   // below this, the wait for the lock is not mentioned
+constexpr double kContention = 0.01;  // of the latency; below this, no scope can gain much by the lock
 constexpr std::size_t kMostWork = 12;
 constexpr std::size_t kMostNamed = 3;  // kworkers
 
@@ -37,6 +38,7 @@ class Text {
         const std::size_t shown = work();
         events();
         stuck();
+        bypassed();
         tell_isolated(out_, d_.isolated, d_.isolated_cpus);
         summary(shown);
         for (const auto& one : d_.missing) out_.note("Not seen: " + one);
@@ -99,11 +101,32 @@ class Text {
         out_.say(line);
     }
 
+    void say_enqueue(const DiagnosedWorkqueue& wq) {
+        if (!wq.enqueue) return;
+        out_.say(fmt::format("queue_work() takes its callers {} (p50), {} (p90), {} (p95), {} (p99).",
+                             time_text(wq.enqueue->p50), time_text(wq.enqueue->p90),
+                             time_text(wq.enqueue->p95), time_text(wq.enqueue->p99)));
+    }
+
+    void say_contention(const DiagnosedWorkqueue& wq) {
+        if (wq.kind != "unbound" || !wq.lock_ns) return;
+        if (!wq.contention_share)
+            return out_.say("Contention is not known: no other workqueue had enough items to compare with.");
+        const std::string line =
+            fmt::format("Contention: {} per item above the lowest wait for pool->lock seen here, ",
+                        time_text(*wq.contention_ns));
+        if (*wq.contention_share < kContention)
+            return out_.say(line + "under 1% of its latency: a finer scope can hardly gain by the lock.");
+        out_.say(line + fmt::format("{:.0f}% of its latency.", *wq.contention_share * 100));
+    }
+
     // Suggests a comparison, if another scope could change something.
     void hint(const DiagnosedWorkqueue& wq) {
         if (!wq.scope || wq.target.empty() || wq.cpu < kHintCpu) return;
         std::vector<std::string_view> arms{name_of(*wq.scope)};
-        const bool contended = wq.lock_share ? *wq.lock_share >= kLockShare : wq.pool_cpus > 1;
+        const bool contended =
+            wq.lock_share ? *wq.lock_share >= kLockShare && wq.contention_share.value_or(1) >= kContention
+                          : wq.pool_cpus > 1;
         if (contended && !wq.finer.empty()) {
             for (const Scope scope : wq.finer) arms.push_back(name_of(scope));
             out_.say(wq.lock_share
@@ -159,6 +182,32 @@ class Text {
                 "items rescued): memory is short, or forking is slow. While that lasts one thread "
                 "does all of this work.",
                 wq.mayday.value_or(0), wq.rescued.value_or(0)));
+        if (wq.stalled.value_or(0) > 0)
+            out_.say(
+                fmt::format("{} in flight, and none began or ended meanwhile. If no kworker takes what is "
+                            "queued for 30 s "
+                            "(workqueue.watchdog_thresh), the kernel logs \"BUG: workqueue lockup - pool "
+                            "...\" and \"Showing "
+                            "busy workqueues and worker pools\", with all items; `echo t "
+                            ">/proc/sysrq-trigger` prints these "
+                            "now.",
+                            *wq.stalled == 1 ? "1 item is" : fmt::format("{} items are", *wq.stalled)));
+    }
+
+    // Work for which a scope is often blamed, although none helps.
+    void say_known(const BusyWork& work, const DiagnosedWorkqueue& wq) {
+        static constexpr struct {
+            std::string_view workqueue;
+            const char* text;
+        } kKnown[] = {
+            {"inode_switch_wbs",
+             "Inodes move to another cgroup's writeback, many at once when a cgroup ends that owned them "
+             "(fs/fs-writeback.c). This workqueue is per-CPU, and its items wait for the locks of both lists "
+             "(wb->list_lock), so a scope does not help. Fewer short-lived cgroups that write files do."},
+        };
+        if (work.cpu < kHintCpu) return;
+        for (const auto& known : kKnown)
+            if (wq.name == known.workqueue) out_.say(known.text);
     }
 
     void explain(const BusyWork& work, const DiagnosedWorkqueue& wq) {
@@ -169,7 +218,10 @@ class Text {
         say_times(work);
         if (!explained_.insert(work.workqueue).second) return;
         say_where(wq);
+        say_enqueue(wq);
+        say_known(work, wq);
         say_lock(wq);
+        say_contention(wq);
         hint(wq);
         say_workers(wq);
         say_events(wq);
@@ -192,6 +244,14 @@ class Text {
             if (explained_.contains(i) || !wq.has_events()) continue;
             out_.begin(printable(wq.name) + kind_text(wq));
             say_events(wq);
+        }
+    }
+
+    // Of all mappings, since a workqueue that is bypassed uses little CPU time.
+    void bypassed() {
+        for (const auto& [workqueue, bypass] : d_.bypassed) {
+            out_.begin(printable(workqueue));
+            out_.say("In its dm-crypt mapping " + bypass.text() + ".");
         }
     }
 
@@ -258,6 +318,11 @@ Json work_json(const BusyWork& work, const DiagnosedWorkqueue& wq) {
             {"longest_ns", or_null(work.longest_ns)}};
 }
 
+Json enqueue_json(const std::optional<EnqueueTimes>& times) {
+    if (!times) return nullptr;
+    return {{"p50", times->p50}, {"p90", times->p90}, {"p95", times->p95}, {"p99", times->p99}};
+}
+
 Json workqueue_json(const DiagnosedWorkqueue& wq) {
     return {{"name", wq.name},
             {"id", wq.id},
@@ -273,12 +338,16 @@ Json workqueue_json(const DiagnosedWorkqueue& wq) {
             {"lock_share", or_null(wq.lock_share)},
             {"lock_ns", or_null(wq.lock_ns)},
             {"lock_cpu", or_null(wq.lock_cpu)},
+            {"contention_ns", or_null(wq.contention_ns)},
+            {"contention_share", or_null(wq.contention_share)},
+            {"enqueue_ns", enqueue_json(wq.enqueue)},
             {"items", or_null(wq.items)},
             {"cpu_hogs", or_null(wq.cpu_hogs)},
             {"cm_wakeups", or_null(wq.cm_wakeups)},
             {"repatriated", or_null(wq.repatriated)},
             {"mayday", or_null(wq.mayday)},
-            {"rescued", or_null(wq.rescued)}};
+            {"rescued", or_null(wq.rescued)},
+            {"stalled", or_null(wq.stalled)}};
 }
 
 }  // namespace
@@ -296,6 +365,9 @@ Json diagnosis_json(const Diagnosis& diagnosis) {
         stuck.push_back({{"name", one.name},
                          {"work", word_or_null(one.work)},
                          {"sleeps_in", word_or_null(one.sleeps_in)}});
+    Json bypassed = Json::array();
+    for (const auto& [workqueue, bypass] : diagnosis.bypassed)
+        bypassed.push_back({{"workqueue", workqueue}, {"options", bypass.options()}});
     const Json isolated = isolated_json(diagnosis.isolated);
     return {{"seconds", diagnosis.seconds},
             {"online", diagnosis.online},
@@ -305,6 +377,7 @@ Json diagnosis_json(const Diagnosis& diagnosis) {
             {"work", work},
             {"workqueues", workqueues},
             {"stuck", stuck},
+            {"bypassed", bypassed},
             {"isolated", {{"cpus", diagnosis.isolated_cpus.list()}, {"work", isolated}}},
             {"missing", diagnosis.missing}};
 }

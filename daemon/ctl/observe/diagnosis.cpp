@@ -21,6 +21,8 @@
 namespace wq::ctl {
 namespace {
 
+constexpr std::uint64_t kEnoughItems = 20;  // for a mean of others to compare with
+
 double cpus_of(std::uint64_t ns, double seconds) {
     return static_cast<double>(ns) / 1e9 / seconds;
 }
@@ -98,6 +100,9 @@ void add_events(DiagnosedWorkqueue& out, const WorkqueueRow& row) {
     out.repatriated = since(now.unbound, &KernelWorkqueue::repatriated);
     out.mayday = since(now.mem_reclaim, &KernelWorkqueue::mayday);
     out.rescued = since(now.mem_reclaim, &KernelWorkqueue::rescued);
+    const bool stalled =
+        before.in_flight > 0 && now.started == before.started && now.completed == before.completed;
+    out.stalled = stalled ? now.in_flight : 0;
 }
 
 void add_lock(DiagnosedWorkqueue& out, const WorkqueueRow& row) {
@@ -105,6 +110,35 @@ void add_lock(DiagnosedWorkqueue& out, const WorkqueueRow& row) {
     if (!row.lock) return;
     out.lock_cpu = *row.lock * row.per_second / 1e9;
     if (row.wait && *row.wait > 0) out.lock_share = std::min(1.0, *row.lock / *row.wait);
+}
+
+// The lowest mean wait for pool->lock of other workqueues than OWN.
+std::optional<double> lowest_lock(const TopInterval& work, const WorkqueueRow& own) {
+    std::optional<double> out;
+    for (const WorkqueueRow& row : work.workqueues)
+        if (&row != &own && row.lock && row.timed >= kEnoughItems)
+            out = std::min(*row.lock, out.value_or(*row.lock));
+    return out;
+}
+
+// The mean time from start to end of the items of the workqueue with this ID.
+std::optional<double> mean_exec(const TopInterval& work, unsigned id) {
+    double items = 0, ns = 0;
+    for (const FunctionRow& row : work.functions) {
+        if (row.id != id) continue;
+        items += static_cast<double>(row.items);
+        ns += static_cast<double>(row.items) * row.mean;
+    }
+    return items > 0 ? std::optional(ns / items) : std::nullopt;
+}
+
+void add_contention(DiagnosedWorkqueue& out, const TopInterval& work, const WorkqueueRow& row) {
+    if (row.q50) out.enqueue = EnqueueTimes{*row.q50, *row.q90, *row.q95, *row.q99};
+    const auto lowest = lowest_lock(work, row);
+    if (!row.lock || !lowest) return;
+    out.contention_ns = std::max(0.0, *row.lock - *lowest);
+    const auto exec = mean_exec(work, row.id);
+    if (row.wait && exec) out.contention_share = std::min(1.0, *out.contention_ns / (*row.wait + *exec));
 }
 
 class Diagnoser {
@@ -121,6 +155,7 @@ class Diagnoser {
         out_.seconds = look_.seconds;
         out_.online = look_.online.count();
         out_.isolated_cpus = look_.isolated;
+        out_.bypassed = look_.bypassed;
         out_.hog_ns = look_.hog_ns;
         out_.missing = look_.missing;
         for (const auto& use : look_.kworkers) {
@@ -267,6 +302,7 @@ class Diagnoser {
         out.kind = row.now.bh ? "bh" : row.now.unbound ? "unbound" : "per-cpu";
         add_events(out, row);
         add_lock(out, row);
+        add_contention(out, *look_.work, row);
         if (!row.now.unbound) return out;
         const DumpedWorkqueue* dumped = look_.dump ? find_dumped(*look_.dump, out.name) : nullptr;
         if (dumped == nullptr) return out;

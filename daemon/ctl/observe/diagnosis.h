@@ -15,6 +15,7 @@
 #include "ctl/command.h"
 #include "ctl/observe/isolation_command.h"
 #include "ctl/observe/top_rates.h"
+#include "machine/device_mapper.h"
 #include "machine/kernel_dump.h"
 #include "machine/kworker.h"
 #include "machine/paths.h"
@@ -65,8 +66,9 @@ struct DiagnoseLook {
     bool sampled = false;  // the profile has RanWork
     std::optional<KernelDump> dump;
     CpuSet isolated;
-    std::uint64_t hog_ns = 10'000'000;  // the kernel's threshold for an item that holds a CPU
-    std::vector<std::string> missing;   // what cannot be seen here, and why
+    std::map<std::string, CryptBypass> bypassed;  // workqueues of dm-crypt that work bypasses
+    std::uint64_t hog_ns = 10'000'000;            // the kernel's threshold for an item that holds a CPU
+    std::vector<std::string> missing;             // what cannot be seen here, and why
 };
 
 // CPU time is in CPUs: seconds of CPU time per second.
@@ -88,6 +90,10 @@ struct BusyWork {
     std::optional<double> longest_ns;    // CPU time that one item was seen to use without a sleep
 };
 
+struct EnqueueTimes {
+    double p50 = 0, p90 = 0, p95 = 0, p99 = 0;  // ns
+};
+
 // A workqueue that used CPU time, or that has events.
 struct DiagnosedWorkqueue {
     unsigned id = 0;   // names are not unique
@@ -99,6 +105,11 @@ struct DiagnosedWorkqueue {
     std::optional<double> lock_share;  // of the time from queueing to start
     std::optional<double> lock_ns;     // per item
     std::optional<double> lock_cpu;    // CPUs that spin for it
+    // The part of lock_ns above the lowest mean of any workqueue in this look: what is below is the lock
+    // without contention, and our probe. Empty if no other workqueue had enough items to compare with.
+    std::optional<double> contention_ns;
+    std::optional<double> contention_share;  // of the mean time from queueing to the end
+    std::optional<EnqueueTimes> enqueue;     // that producers spent in queue_work()
     // Only for unbound workqueues:
     std::optional<Scope> scope;   // in effect
     std::vector<Scope> finer;     // scopes that make more pools, the coarsest first; empty if none can help
@@ -109,10 +120,13 @@ struct DiagnosedWorkqueue {
     // Counted by the kernel during the look; empty if the event cannot happen on this workqueue, or if its
     // pools were replaced during the look.
     std::optional<std::uint64_t> items, cpu_hogs, cm_wakeups, repatriated, mayday, rescued;
+    // Items in flight (queued or running), if there were some at the start, and none began or ended since.
+    std::optional<std::uint64_t> stalled;
 
     // Whether the kernel counted something that needs an explanation.
     [[nodiscard]] bool has_events() const {
-        return cpu_hogs.value_or(0) > 0 || mayday.value_or(0) > 0 || rescued.value_or(0) > 0;
+        return cpu_hogs.value_or(0) > 0 || mayday.value_or(0) > 0 || rescued.value_or(0) > 0 ||
+               stalled.value_or(0) > 0;
     }
 };
 
@@ -133,7 +147,8 @@ struct Diagnosis {
     std::vector<DiagnosedWorkqueue> workqueues;  // in the order of their work, then those with events
     std::vector<StuckKworker> stuck;
     CpuSet isolated_cpus;
-    std::vector<IsolatedFinding> isolated;  // most items first
+    std::vector<IsolatedFinding> isolated;        // most items first
+    std::map<std::string, CryptBypass> bypassed;  // as in DiagnoseLook
     std::uint64_t hog_ns = 0;
     std::vector<std::string> missing;
 };

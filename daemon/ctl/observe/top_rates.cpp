@@ -25,16 +25,30 @@ void add_kernel_counts(WorkqueueRow& row, const KernelWorkqueue* earlier, double
     row.cpu = static_cast<double>(row.now.cpu_time_us - before.cpu_time_us) / 1e6 / seconds;
 }
 
+// The items of the interval, from one of the histograms of WorkTimes.
+Histogram times_since(const WorkTimes* before, const WorkTimes& now,
+                      std::vector<std::uint32_t> WorkTimes::*items) {
+    Histogram out(kTimeBits);
+    for (unsigned i = 0; i < (now.*items).size(); i++)
+        out.add(i, static_cast<std::uint32_t>((now.*items)[i] - (before ? (before->*items).at(i) : 0)));
+    return out;
+}
+
 void add_times(WorkqueueRow& row, const WorkTimes& now, const WorkTimes* before) {
-    Histogram waited(kTimeBits);
-    for (unsigned i = 0; i < now.waited.size(); i++)
-        waited.add(i, static_cast<std::uint32_t>(now.waited[i] - (before ? before->waited.at(i) : 0)));
+    const Histogram waited = times_since(before, now, &WorkTimes::waited);
     row.timed = waited.items();
     if (row.timed > 0) {
         row.p50 = waited.percentile(0.5);
         row.p90 = waited.percentile(0.9);
         row.p99 = waited.percentile(0.99);
         row.wait = waited.mean();
+    }
+    const Histogram enqueued = times_since(before, now, &WorkTimes::enqueued);
+    if (enqueued.items() > 0) {
+        row.q50 = enqueued.percentile(0.5);
+        row.q90 = enqueued.percentile(0.9);
+        row.q95 = enqueued.percentile(0.95);
+        row.q99 = enqueued.percentile(0.99);
     }
     const std::uint64_t queued = now.queued - (before ? before->queued : 0);
     const std::uint64_t lock = now.lock_ns - (before ? before->lock_ns : 0);

@@ -29,7 +29,8 @@ struct WorkqueueRow {
     std::uint64_t timed = 0;              // items whose wait is included in p50 to p99
     std::optional<double> p50, p90, p99;  // ns from queueing to start, with a precision of 1/8
     std::optional<double> wait;           // mean ns from queueing to start; empty if it was not timed
-    std::optional<double> lock;           // mean ns from __queue_work() to holding pool->lock
+    std::optional<double> q50, q90, q95, q99;  // ns that producers spent in queue_work(), to 1/8; if seen
+    std::optional<double> lock;                // mean ns from __queue_work() to holding pool->lock
 
     // Items that started and did not end, as far as the kernel counts them.
     [[nodiscard]] std::uint64_t in_flight() const {

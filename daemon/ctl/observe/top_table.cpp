@@ -107,7 +107,7 @@ constexpr Field<W> kWorkqueues[] = {
     {"/name", of_kernel<&K::name>, "WORKQUEUE", "name"},
     {"/id", of<W, &W::id>},
     {"/kind", kKind},
-    {"/total", of_kernel<&K::started>, "TOTAL", "total", 7, 7, count_text, "items that started so far",
+    {"/total", of_kernel<&K::started>, "TOTAL", "total", 7, 9, count_text, "items that started so far",
      &W::was_reset},
     {"/in_flight", kInFlight, "INFL", "inflight", 5, 3, count_text, "started, not completed"},
     {"/reset", of<W, &W::reset>},
@@ -117,22 +117,26 @@ constexpr Field<W> kWorkqueues[] = {
     {"/cpu", of<W, &W::cpu>, "CPU%", "cpu", 6, 4, percent_text, "CPU time, 100 is one CPU"},
     {"/timed", of<W, &W::timed>},
     {"/wait_ns/p50", of<W, &W::p50>, "P50", "p50", 5, 5, time_text, ""},
-    {"/wait_ns/p90", of<W, &W::p90>, "P90", "p90", 5, 8, time_text, ""},
+    {"/wait_ns/p90", of<W, &W::p90>, "P90", "p90", 5, 10, time_text, ""},
     {"/wait_ns/p99", of<W, &W::p99>, "P99", "p99", 5, 2, time_text,
      "wait from queueing to start, lock included"},
     {"/lock_ns", of<W, &W::lock>, "LOCK", "lock", 5, 6, time_text, "mean wait for pool->lock"},
-    {"/cpu_seconds", kCpuSeconds, "CPUTIME", "cputime", 7, 9, seconds_text, "CPU time so far"},
-    {"/cpu_hogs", of_kernel_if<&K::cpu_intensive, &K::managed>, "HOGS", "hogs", 5, 10, count_text,
+    {"/enqueue_ns/p50", of<W, &W::q50>, "Q50", "q50", 5, 8, time_text, ""},
+    {"/enqueue_ns/p90", of<W, &W::q90>, "Q90", "q90", 5, 11, time_text, ""},
+    {"/enqueue_ns/p95", of<W, &W::q95>, "Q95", "q95", 5, 12, time_text, ""},
+    {"/enqueue_ns/p99", of<W, &W::q99>, "Q99", "q99", 5, 7, time_text,
+     "a producer's time in queue_work(), lock included"},
+    {"/cpu_seconds", kCpuSeconds, "CPUTIME", "cputime", 7, 13, seconds_text, "CPU time so far"},
+    {"/cpu_hogs", of_kernel_if<&K::cpu_intensive, &K::managed>, "HOGS", "hogs", 5, 14, count_text,
      "items that held a CPU too long"},
-    {nullptr, kWakeups, "CMW/RPR", "wakeups", 7, 11, count_text,
-     "per-CPU: workers woken because another slept or hogged the CPU;\n"
+    {nullptr, kWakeups, "CMW/RPR", "wakeups", 7, 15, count_text,
+     "per-CPU: workers woken as another slept or hogged the CPU;\n"
      "unbound: workers moved back into their scope"},
     {"/cm_wakeups", of_kernel_if<&K::cm_wakeup, &K::managed>},
     {"/repatriated", of_kernel_if<&K::repatriated, &K::unbound>},
-    {"/mayday", of_kernel_if<&K::mayday, &K::mem_reclaim>, "MAYDAY", "mayday", 6, 12, count_text,
-     "calls for the rescuer"},
-    {"/rescued", of_kernel_if<&K::rescued, &K::mem_reclaim>, "RESCUED", "rescued", 7, 13, count_text,
-     "items that it ran"},
+    {"/mayday", of_kernel_if<&K::mayday, &K::mem_reclaim>, "MAYDAY", "mayday", 6, 16, count_text, ""},
+    {"/rescued", of_kernel_if<&K::rescued, &K::mem_reclaim>, "RESCUED", "rescued", 7, 17, count_text,
+     "calls for the rescuer, and items that it ran"},
 };
 
 constexpr Field<F> kFunctions[] = {
@@ -262,7 +266,7 @@ void add_help(std::vector<std::string>& out) {
         titles += field.title;
         for (std::string_view rest = field.help; !rest.empty(); titles.clear()) {
             const auto end = std::min(rest.find('\n'), rest.size());
-            out.push_back(fmt::format("  {:<12} {}", titles, rest.substr(0, end)));
+            out.push_back(fmt::format("  {:<15} {}", titles, rest.substr(0, end)));
             rest.remove_prefix(std::min(end + 1, rest.size()));
         }
         if (!titles.empty()) titles += ' ';

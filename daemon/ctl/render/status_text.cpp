@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <set>
 #include <vector>
 
 #include "base/text.h"
 #include "ctl/render/terminal.h"
 #include "evidence/comparison.h"
+#include "evidence/contention.h"
 #include "machine/kernel_info.h"
 
 namespace wq::ctl {
@@ -105,6 +107,19 @@ std::string progress_text(const json& trial, std::int64_t now) {
                        pairs_text(trial), when.empty() ? "" : "; " + when);
 }
 
+std::vector<std::pair<const char*, std::string>> contention_lines(const json& target) {
+    const auto contention = contention_in(target.value("contention", json(nullptr)));
+    const json trial = target.value("comparison", json(nullptr));
+    if (!contention || !trial.is_object()) return {};
+    const std::string reference = text_in(trial, "reference");
+    const std::string candidate = text_in(trial, "candidate");
+    std::vector<std::pair<const char*, std::string>> out{
+        {"lock wait", lock_text(*contention, reference, candidate)}};
+    if (std::string pools = pools_text(*contention, reference, candidate); !pools.empty())
+        out.emplace_back("pools", std::move(pools));
+    return out;
+}
+
 std::string comparisons_text(const json& status, std::int64_t now) {
     constexpr std::array kOutcomes = {"improved", "undecided", "regressed"};
     const json experiments = status.at("daemon").value("experiments", json(nullptr));
@@ -125,6 +140,75 @@ std::string comparisons_text(const json& status, std::int64_t now) {
         compared == 0 ? "nothing compared yet" : fmt::format("{}", fmt::join(parts, ", "));
     return fmt::format("{} of {}: {}; {}", compared, plural(targets.size(), "target"), came_to,
                        observing ? "no pair now" : when_any_text(status, now));
+}
+
+namespace {
+
+constexpr std::size_t kMostClasses = 3;       // --json has all
+constexpr std::int64_t kRecent = 2 * 86'400;  // s; a watch measures at least once a day while there is work
+
+// "12 November", with the year if it is not that of NOW.
+std::string day_text(std::int64_t time, std::int64_t now) {
+    const auto date_of = [](std::int64_t seconds) {
+        const auto at = static_cast<std::time_t>(seconds);
+        std::tm local{};
+        ::localtime_r(&at, &local);
+        return local;
+    };
+    constexpr std::array kMonths = {"January", "February", "March",     "April",   "May",      "June",
+                                    "July",    "August",   "September", "October", "November", "December"};
+    const std::tm date = date_of(time);
+    const std::string year =
+        date.tm_year == date_of(now).tm_year ? "" : fmt::format(" {}", 1900 + date.tm_year);
+    return fmt::format("{} {}{}", date.tm_mday, kMonths.at(static_cast<std::size_t>(date.tm_mon)), year);
+}
+
+// "kcryptd-#:#-# on smt: latency 31% better (24 to 37) in windows of 2 s or more, 412 pairs since 12
+// November". PART: an element of `classes` of WORTH.
+std::string part_text(const json& part, const json& worth, std::int64_t now) {
+    const std::string head =
+        fmt::format("{} on {}: ", printable(text_in(part, "class")), text_in(part, "scope"));
+    const auto pairs = part.at("pairs").get<std::uint64_t>();
+    const std::string effect = effect_text_of(part);
+    if (effect.empty())
+        return head + fmt::format("{} not yet measured ({} of {} pairs)", text_in(part, "counter"), pairs,
+                                  kLeastForMean);
+    const auto since = part.at("since").get<std::int64_t>();
+    const auto until = part.at("until").get<std::int64_t>();
+    const std::string span = now - until < kRecent
+                                 ? "since " + day_text(since, now)
+                                 : fmt::format("from {} to {}", day_text(since, now), day_text(until, now));
+    return head + fmt::format("{} in windows of {} s or more, {} pairs {}", effect,
+                              worth.at("window_seconds").get<double>(), pairs, span);
+}
+
+std::string seconds_text(double seconds) {
+    return seconds > 0 && seconds < 10 ? fmt::format("{:.2g} s", seconds)
+                                       : rough_time(static_cast<std::uint64_t>(seconds));
+}
+
+}  // namespace
+
+std::vector<std::string> worth_lines(const json& status, std::int64_t now) {
+    const json worth = status.value("worth", json(nullptr));
+    if (!worth.is_object()) return {};
+    const auto moved = worth.at("moved").get<std::uint64_t>();
+    const json& classes = worth.at("classes");
+    std::string head = moved == 0 ? "no target runs on another scope than the kernel's"
+                                  : fmt::format("{} of {} run{} on another scope than the kernel's", moved,
+                                                plural(worth.at("targets").get<std::uint64_t>(), "target"),
+                                                moved == 1 ? "s" : "");
+    if (classes.size() == 1) head += ": " + part_text(classes.front(), worth, now);
+    head +=
+        fmt::format("; taken back this month: {}", worth.at("taken_back_this_month").get<std::uint64_t>());
+    if (const json lost = worth.value("lost_today_s", json(nullptr)); lost.is_number())
+        head += "; lost to comparisons today: " + seconds_text(lost.get<double>());
+    std::vector<std::string> out{head};
+    for (std::size_t i = 0; classes.size() > 1 && i < std::min(classes.size(), kMostClasses); i++)
+        out.push_back(part_text(classes[i], worth, now));
+    if (classes.size() > kMostClasses)
+        out.push_back(fmt::format("and {} more", classes.size() - kMostClasses));
+    return out;
 }
 
 namespace {
@@ -217,7 +301,9 @@ std::string verdict_text(const nlohmann::json& record) {
     if (const std::string reason = text("reason"); !reason.empty()) out += " (" + reason + ")";
     const std::string effect = effect_text_of(record);
     if (effect.empty()) return out;
-    return fmt::format("{}, {} in {}", out, effect, plural(record.value("pairs", 0U), "pair"));
+    const auto contention = contention_in(record.value("contention", json(nullptr)));
+    return fmt::format("{}, {} in {}{}", out, effect, plural(record.value("pairs", 0U), "pair"),
+                       contention ? "; " + text_of(*contention) : "");
 }
 
 }  // namespace wq::ctl

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "evidence/comparison.h"
 
@@ -33,9 +35,17 @@ std::string odds_text(const nlohmann::json& trial);
 // min".
 std::string progress_text(const nlohmann::json& trial, std::int64_t now);
 
+// What TARGET of a status document has under "contention", as lines with their labels "lock wait" and
+// "pools".
+std::vector<std::pair<const char*, std::string>> contention_lines(const nlohmann::json& target);
+
 // All comparisons of a status document: "5 of 14 targets: 3 improved, 1 undecided, 1 regressed; next pair in
 // 4 min". "" if STATUS has no experiments (no daemon), or if the daemon observes and nothing was compared.
 std::string comparisons_text(const nlohmann::json& status, std::int64_t now);
+
+// What the scopes in force are worth, the first lines of `status` and `report`: a summary, and if there are
+// several classes a line for each of the first three. Empty for a STATUS that does not know.
+std::vector<std::string> worth_lines(const nlohmann::json& status, std::int64_t now);
 
 // The part of `status` about the host: isolated CPUs with the work that ran on them, and if VERBOSE the
 // kernel's features. "" for a status without these keys.
@@ -44,8 +54,8 @@ std::string host_text(const nlohmann::json& status, bool verbose);
 // The CPUs of ISOLATION, a part of `status --json`, as a table; "" if none is isolated.
 std::string isolated_cpus_text(const nlohmann::json& isolation);
 
-// "smt against cache: improved, latency 8.1% better (7 to 9.2) in 23 pairs" for an element of `history
-// --json`.
+// "smt against cache: improved, latency 8.1% better (7 to 9.2) in 23 pairs; lock wait ..." for an element of
+// `history --json`.
 std::string verdict_text(const nlohmann::json& record);
 
 }  // namespace wq::ctl

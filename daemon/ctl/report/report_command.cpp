@@ -13,7 +13,7 @@
 #include "machine/host_facts.h"
 #include "machine/isolation.h"
 #include "service/status.h"
-#include "targets/keys.h"
+#include "targets/inventory.h"
 
 namespace wq::ctl {
 namespace {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
@@ -83,7 +84,7 @@ class ResultSection {
     }
 
     [[nodiscard]] std::string html() const {
-        return section("result", "Result", sentences() + comparisons() + in_force());
+        return section("result", "Result", worth() + sentences() + comparisons() + in_force());
     }
 
   private:
@@ -107,6 +108,15 @@ class ResultSection {
 
     [[nodiscard]] bool is_described() const {
         return input_.plan.size() == 1 && input_.plan.front().target.name == kAnyTarget;
+    }
+
+    // Like the first lines of `status`.
+    [[nodiscard]] std::string worth() const {
+        if (!input_.status.is_object()) return "";
+        std::string out;
+        for (const std::string& line : worth_lines(input_.status, ::time(nullptr)))
+            out += "<p>" + escape(line) + "</p>\n";
+        return out;
     }
 
     // The summary in a few lines.

@@ -3,6 +3,7 @@
 # The BPF counters count what happened, and nothing of them stays in the kernel.
 . lib.sh
 count_work=/usr/lib/wq-tests/count-work
+slow_queue=/usr/lib/wq-tests/slow-queue
 out=/run/wq-tests/count.json
 # From 7.0 on a tracepoint can be preempted (for long in an emulator), and the counters then miss some items.
 case $guest_kernel in 6.*) missed=0 ;; *) missed=0.01 ;; esac
@@ -36,11 +37,13 @@ close_loop() {
 parameter=/sys/module/workqueue/parameters/default_affinity_scope
 read -r default_scope <"$parameter"
 put_back() {
+  kill "$slow" 2>/dev/null || true
   udevadm control --start-exec-queue
   losetup -D || true
   rmmod null_blk 2>/dev/null || true
   [ "$(cat "$parameter")" = "$default_scope" ] || echo "$default_scope" >"$parameter"
 }
+slow=""
 trap put_back EXIT
 
 note "-- as many as the kernel itself has counted"
@@ -64,6 +67,31 @@ holds "completed are the kernel's, to 2%" '(.windows[0].throughput * .seconds / 
 holds "CPU time is the kernel's, to 5%" '(.windows[0].cpu * .kernel_completed / .kernel_cpu_ns - 1 | fabs) <= 0.05'
 holds "four programs were attached, and then none" '.loaded == 4 and .left == 0'
 holds "at most 8 MB of maps" '.map_bytes | . > 1e6 and . <= 8e6'
+
+note "-- as many pools and kworkers as dump has, for each scope and for all that follow the default"
+# `like_dump TARGET FILTER`: the counts of TARGET against the workqueues of dump that the jq filter leaves. Between the
+# two a kworker can come or go, so it may take a few tries.
+# shellcheck disable=SC2016
+like_dump() {
+  local try counted dumped
+  for try in 1 2 3 4 5; do
+    counting "$1" 1
+    counted >/dev/null
+    counted=$(jq -c '.windows[0] | [.pools, .workers]' "$out")
+    dumped=$(wq-tunectl dump --json | jq -c "([.workqueues[] | $2 | .pools[]] | unique) as \$ids |
+      [(\$ids | length), ([.pools[] | select(.id as \$id | \$ids | index(\$id)) | .workers] | add)]")
+    [ "$counted" != "$dumped" ] || break
+  done
+  check_eq "pools and kworkers of $1 (try $try)" "$dumped" "$counted"
+  [ "$(jq '.[0] >= 1 and .[1] >= .[0]' <<<"$counted")" = true ] || fail "not known"
+}
+for scope in cpu smt cache system; do
+  echo "$scope" >"$workqueues/$wq/affinity_scope"
+  like_dump "$wq" "select(.name == \"$wq\")"
+done
+check_eq "one pool for all CPUs" 1 "$(jq '.windows[0].pools' "$out")"
+echo default >"$workqueues/$wq/affinity_scope"
+like_dump @default 'select(.kind == "unbound" and .scope == "default")'
 
 note "-- every seventh timed: all are counted"
 counting "$wq" 60 --every 7
@@ -141,6 +169,68 @@ wait "$read" || true # null_blk has its own time-out
 close_loop
 holds "one is open" '.windows[0] | .items == 0 and .unfinished == 1 and .lost == 0'
 holds "it is 3 to 5 s old" '.windows[0] | .latency >= .exec and .exec >= 3e9 and .latency <= 5e9'
+
+# `slowly WORKQUEUE` makes its queue_work() take 0.5 to 8 ms; `quickly` ends this and shows what the clock of
+# slow-queue has measured.
+slowly() {
+  : >"$err.slow"
+  "$slow_queue" "$1" >"$out.slow" 2>"$err.slow" &
+  slow=$!
+  wait_until 120 grep -q begun "$err.slow" || fail "slow-queue did not begin: $(cat "$err.slow")"
+}
+quickly() { kill "$slow"; wait "$slow" || fail "slow-queue: $(cat "$err.slow")"; slow=""; cat "$out.slow"; }
+
+note "-- what a producer spends in queue_work(), by a clock of its own"
+writes=400 # an item for each block
+udevadm settle
+udevadm control --stop-exec-queue # udev would read the device after a write
+slowly "$wq"
+counting "$wq" 120 --enqueue
+dd if=/dev/zero of=/dev/mapper/c0 bs=4k count=$writes oflag=direct 2>/dev/null
+counted_now
+quickly
+jq -s '.[0] * {own: .[1]}' "$out" "$out.slow" >"$out.both"
+mv "$out.both" "$out"
+holds "nothing is missing" '.limits == ""'
+holds "each write was timed, by both" ".own.items == $writes and .windows[0].enqueued.items == $writes and .windows[0].timed == $writes"
+holds "the clock has the known times, and what the emulator adds" '.own | .p50 >= 5e5 and .p90 >= 2e6 and .p95 >= 4e6 and .p99 >= 8e6 and .mean >= 1.38e6'
+holds "the mean is that of the clock, to 10%" '(.windows[0].enqueue / .own.mean - 1 | fabs) <= 0.1'
+holds "so are the percentiles" '.own as $own | .windows[0].enqueued | all(("p50", "p90", "p95", "p99") as $p | .[$p] / $own[$p] - 1 | fabs; . <= 0.1)'
+holds "little of it is the lock" '.windows[0] | .lock < 0.1 * .enqueue'
+holds "five programs were attached, and then none" '.loaded == 5 and .left == 0'
+holds "at most 8 MB of maps" '.map_bytes <= 8e6'
+
+note "-- contention: many CPUs on one pool, and one CPU"
+# `issued_by CPUS`: writes of 4 kB from each of CPUS, one after the other; their lock wait and its share.
+issued_by() {
+  local cpu issuers=()
+  slowly "$wq"
+  wq-tunectl diagnose --json --seconds 600 >"$out" 2>"$err" &
+  pid=$!
+  wait_until 60 sees_functions || fail "diagnose did not attach"
+  for cpu in "$@"; do
+    taskset -c "$cpu" dd if=/dev/zero of=/dev/mapper/c0 bs=4k count=200 seek=$((cpu * 200)) oflag=direct 2>/dev/null &
+    issuers+=($!)
+  done
+  wait "${issuers[@]}" || fail "dd: exit code $?"
+  kill -INT "$pid"
+  counted >/dev/null
+  quickly
+  jq -c '.workqueues[] | select(.name == "'"$wq"'")' "$out" | tee "$out.one"
+  mv "$out.one" "$out"
+}
+sees_functions() { "$count_work" --loaded | jq -e 'has("wqt_profile_tic")' >/dev/null; } # attached last
+echo system >"$workqueues/$wq/affinity_scope"
+issued_by 1 2 3 4 5 6 7
+holds "many: the lock is much of the latency" '.contention_ns > 1e6 and .contention_share > 0.2'
+many=$(field .contention_ns)
+holds "queue_work() takes at least the known times" '.enqueue_ns | .p50 >= 5e5 and .p50 <= .p90 and .p90 <= .p95 and .p95 <= .p99'
+issued_by 1
+holds "one: next to none" ".contention_ns < $many / 10 and .contention_share < 0.05"
+holds "queue_work() takes the known times" '.enqueue_ns | .p50 >= 4.5e5 and .p90 >= 1.8e6 and .p99 >= 7e6'
+echo default >"$workqueues/$wq/affinity_scope"
+udevadm control --start-exec-queue
+udevadm settle
 
 note "-- all that follow the default scope"
 counting @default 6

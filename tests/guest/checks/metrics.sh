@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Metrics with the real unit: the folders to which its sandbox lets it write, the messages for others, and
 # when the file is removed.
-# timeout: 300
+# timeout: 900
 # (tests/metrics checks that Prometheus reads them.)
 . lib.sh
 
 scope=$(other_scope)
 crypt_c0
-trap 'rm -rf /var/lib/prometheus /srv/textfiles /run/systemd/system/wq-tuned-restore.service.d' EXIT
+trap 'unhang; rm -rf /var/lib/prometheus /srv/textfiles /run/systemd/system/wq-tuned-restore.service.d' EXIT
 # Owners as in Debian's prometheus-node-exporter: its user has the parent folder, root this one.
 folder=/var/lib/prometheus/node-exporter
 install -d -m 0755 -o 4242 -g 4242 /var/lib/prometheus
 install -d -m 0755 $folder
 file=$folder/wq-tuned.prom
+unhang() {
+  dmsetup resume lower 2>/dev/null || true
+  for device in upper lower; do [ ! -e /dev/mapper/$device ] || dmsetup remove --retry $device; done
+}
 metrics_policy() { # PATH
   apply_policy "$scope"
   printf '[metrics]\ntextfile = "%s"\n' "$1" >>/etc/wq-tuned/wq-tuned.toml
@@ -45,6 +49,39 @@ wait_until 30 looked 2 || fail "no ticks"
 inode=$(stat -c %i $file)
 wait_until 30 looked 4 || fail "no more ticks"
 check_eq "inode after two ticks" "$inode" "$(stat -c %i $file)"
+
+note "-- health: work that hangs behind a suspended device, its end, and counts over our own switches"
+# kcryptd waits for memory once dm-crypt has 2% of it (of all its devices together) in writes that do not end.
+dmsetup create lower --table "0 131072 linear /dev/ram1 0"
+key=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+dmsetup create upper --table "0 131072 crypt aes-xts-plain64 $key$(rev <<<"$key") 0 /dev/mapper/lower 0"
+hangs=$(wq_of upper)
+health() { sed -nE "s/^wq_tuned_workqueue_$1\{workqueue=\"$hangs\"\} (.*)/\1/p" $file; } # METRIC
+is() { awk -v value="$(health "$1")" -v least="$2" -v most="$3" 'BEGIN { exit !(value != "" && value >= least && value <= most) }'; }
+expect_health() { wait_until "$4" is "$1" "$2" "$3" || fail "$1 is '$(health "$1")', not $2 to $3"; } # METRIC LEAST MOST SECONDS
+expect_health in_flight 0 0 150
+dmsetup suspend --noflush --nolockfs lower
+dd if=/dev/zero of=/dev/mapper/upper bs=1M count=60 conv=fdatasync status=none &
+writer=$!
+expect_health stalled_seconds 50 10000 300
+expect_health in_flight 1 100000 1
+ended=$(health completed_total)
+dmsetup resume lower
+wait $writer
+expect_health stalled_seconds 0 0 150
+expect_health in_flight 0 0 150
+is completed_total "$ended" 1000000 || fail "a counter fell: from $ended to $(health completed_total)"
+# A write of 4 KiB is one item. Half of them are counted before a write of ours, which zeroes the kernel's counts.
+write_1000() { dd if=/dev/zero of=/dev/mapper/upper bs=4k count=1000 oflag=direct status=none; }
+ended=$(health completed_total)
+write_1000
+wq-tunectl pin "$hangs" numa
+expect_scope "$hangs" numa
+write_1000
+expect_health completed_total $((ended + 1980)) $((ended + 4000)) 150
+wq-tunectl unpin "$hangs"
+unhang
+! grep -q 'no metrics of the health' <<<"$(since_mark)" || fail "$(since_mark)"
 
 note "-- a restart leaves no gap"
 drop_in wq-tuned.service <<<$'[Service]\nWatchdogSec=0\nEnvironment=WATCHDOG_USEC=1200000000' # no tick for ten minutes

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/journal.h"
+#include "bpf/bpf_workqueues.h"
+#include "bpf/work_counters.h"
+#include "machine/paths.h"
+
+namespace wq {
+
+// Accumulates what the kernel counts of the unbound workqueues in sysfs, and of items that held a CPU, from
+// looks at it. The first look is only the start value. Pure.
+class Health {
+  public:
+    // Names with a series of their own: the first ones in the order of the alphabet, which keep theirs as
+    // long as they exist. The rest is one series.
+    static constexpr std::size_t kMostSeries = 64;
+    static constexpr const char* kOthers = "(others)";
+    enum Count : std::uint8_t { started, completed, repatriated, maydays, rescued, kCounts };
+    using Counts = std::array<std::uint64_t, kCounts>;
+    struct Row {
+        Counts counts{};       // never fall
+        bool rescuer = false;  // without one, there are no maydays
+        std::uint64_t in_flight = 0;
+        // us since the first look that found items in flight, if none ended since. A write of the scope may
+        // begin it anew: what ended on pools that are gone is not known.
+        std::uint64_t stalled = 0;
+    };
+
+    // Adds a look. CPUS: changes if CPUs went offline or online since the last look. NOW: as
+    // WorkCounters::health() returns it. AT: us of CLOCK_MONOTONIC, which no setting of the time changes, and
+    // which stands still while the machine is suspended.
+    void add(const std::string& cpus, const std::vector<KernelWorkqueue>& now, std::uint64_t at);
+    [[nodiscard]] bool has_looked() const { return looked_; }
+    [[nodiscard]] const std::map<std::string, Row>& rows() const { return rows_; }
+    [[nodiscard]] const Row& others() const { return others_; }
+    [[nodiscard]] std::size_t unnamed() const { return unnamed_; }  // number of names in others()
+    // Items that held a CPU beyond the kernel's threshold, by the names of managed workqueues, and kOthers.
+    [[nodiscard]] const std::map<std::string, std::uint64_t>& hogs() const { return hogs_; }
+
+  private:
+    // A workqueue at the last look. Its name is a hash, because there can be thousands.
+    struct Known {
+        std::uint64_t address = 0;
+        std::size_t name = 0;
+        std::uint64_t pools = 0;
+        Counts counts{};
+        std::uint64_t all_completed = 0;
+        std::uint64_t since = 0;  // the look that found items in flight, none of which has ended; 0: none
+    };
+    void choose_names(const std::vector<KernelWorkqueue>& now);
+    [[nodiscard]] const Known* before(const Known& now) const;
+    [[nodiscard]] std::uint64_t growth(Count count, const Known& now, bool same_cpus) const;
+
+    bool looked_ = false;
+    std::string cpus_;
+    std::vector<Known> known_;  // by address
+    std::map<std::string, Row> rows_;
+    Row others_;
+    std::size_t unnamed_ = 0;
+    std::map<std::string, std::uint64_t> hogs_;
+};
+
+// Looks once a minute, and before the daemon's own writes, after which the kernel's counts restart. All looks
+// together take at most a hundredth of the time, however many workqueues there are: then they are rarer, and
+// what was counted between the last look and a write is lost. All constructor arguments must outlive this
+// object.
+class HealthWatch {
+  public:
+    // NOW: CLOCK_MONOTONIC, in us.
+    HealthWatch(const Paths& paths, Log& log, std::function<std::uint64_t()> now = monotonic_us)
+        : paths_(paths), log_(log), now_(std::move(now)) {}
+
+    // Call it at each tick, but not while windows are measured.
+    void tick(WorkCounters& counters);
+    // Call it before writes. In the first minute, it does nothing before the first tick: the daemon's start
+    // does not wait for the programs, and nothing can be lost.
+    void before_writes(WorkCounters& counters);
+    [[nodiscard]] const Health& health() const { return health_; }
+
+  private:
+    static constexpr std::uint64_t kPeriod = 60 * kSecond;
+    static constexpr std::uint64_t kShare = 100;
+    void look(WorkCounters& counters);
+
+    const Paths& paths_;
+    Log& log_;
+    std::function<std::uint64_t()> now_;
+    Health health_;
+    std::uint64_t next_ = 0;                       // when the next look at a tick is due
+    std::uint64_t not_before_ = now_() + kPeriod;  // the next look before a write
+    std::string error_;                            // last logged reason why there are no metrics
+};
+
+}  // namespace wq
