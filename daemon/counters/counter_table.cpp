@@ -24,9 +24,9 @@ constexpr std::array kKinds = {
     CounterKind{"latency", "ns", false, 0, [](const WorkCount& c, double) { return c.latency; }},
     CounterKind{"tail", "ns", false, 0, [](const WorkCount& c, double) { return c.tail; }, &Wanted::tails},
     CounterKind{"exec", "ns", false, 0, [](const WorkCount& c, double) { return c.exec; }},
-    // An uncontended lock may have cost 0, which has no logarithm. If it is not seen, no window differs.
+    // An uncontended lock may have cost 0, which has no logarithm. An unknown value stays NaN.
     CounterKind{"lock", "ns an item", false, 100,
-                [](const WorkCount& c, double) { return c.lock > 1 ? c.lock : 1.0; }},
+                [](const WorkCount& c, double) { return c.lock < 1 ? 1.0 : c.lock; }},
     CounterKind{"enqueue", "ns", false, 0, [](const WorkCount& c, double) { return c.enqueue; },
                 &Wanted::enqueue},
     CounterKind{"items", "items/s", true, 0,

@@ -64,7 +64,7 @@ Result<std::vector<Workqueue>> read_targets(const WorkqueueFs& files, bool ask_u
 }
 
 // Sets Machine::baselines and `reverted`: as the daemon says, or, if none runs, as its file says, if that can
-// be read. Like in Engine::targets_before_us(), what others wrote stays, and so does a pin of @default.
+// be read. Like in all_before_us(), what others wrote stays, and so does a pin of @default.
 void read_ownership(const Paths& paths, const Result<json>& status, Machine& machine) {
     const auto take = [&machine](const std::string& name, const std::string& order, const std::string& word) {
         if (order == "revert") machine.reverted.insert(name);

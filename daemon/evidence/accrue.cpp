@@ -25,8 +25,8 @@ void add_after(LedgerEntry& entry, std::size_t column, std::int64_t now) {
     after.last = now;
 }
 
-// Adds PAIR to the evidence, and to a watch the difference that each column got. MEASURED: when; empty for
-// one that was cut off, which says nothing about the scope's worth.
+// Adds PAIR to the evidence, and to a watch the difference that each column got. MEASURED: when; empty
+// for one that lost a window, which says nothing about the scope's worth.
 void add(LedgerEntry& entry, const PairEvidence& pair, bool watched,
          std::optional<std::int64_t> measured = {}) {
     std::vector<std::uint64_t> before;
@@ -127,7 +127,7 @@ double watch_log(const LedgerEntry& entry) {
 Accrual accrue(LedgerEntry& entry, const PairEvidence& pair, const AccrualRule& rule) {
     // A kept arm is watched, also by pairs that an order asked for.
     const bool watched = rule.watched || entry.judgement == Judgement::improved;
-    add(entry, pair, watched, rule.now);
+    add(entry, pair, watched, pair.lost ? std::nullopt : std::optional(rule.now));
     entry.updated = rule.now;
     const double alpha = rule.only_one ? rule.alpha : alpha_after(rule.alpha, entry.alarms);
     Accrual out;

@@ -335,14 +335,15 @@ void DifferenceSums::add(const DifferenceSums& other) {
 }
 
 Effect mean_effect_of(const DifferenceSums& sums) {
-    constexpr double kNormal95 = 1.96;
+    constexpr double z = 1.96;  // 95%
     if (sums.pairs == 0) return {};
     const auto n = static_cast<double>(sums.pairs);
     const double mean = sums.sum / n;
     Effect out{percent(mean), {}};
     if (sums.pairs < kLeastForMean) return out;
     const double variance = std::max(0.0, sums.squares - sums.sum * mean) / (n - 1);
-    const double half = kNormal95 * std::sqrt(variance / n);
+    // Student's distribution, by the first term of its expansion: the variance is an estimate, too.
+    const double half = (z + (z * z * z + z) / (4 * (n - 1))) * std::sqrt(variance / n);
     out.interval = {percent(mean - half), percent(mean + half)};
     return out;
 }

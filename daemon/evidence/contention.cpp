@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace wq {
 namespace {
@@ -78,7 +79,8 @@ std::string text_of(const Contention& contention) {
 std::string lock_text(const Contention& contention, const std::string& reference,
                       const std::string& candidate) {
     const ArmWork &from = contention.reference, &to = contention.candidate;
-    if (!from.lock_percent || !to.lock_percent) return "not seen on this kernel";
+    if (!from.lock_percent || !to.lock_percent || !from.lock_ns || !to.lock_ns)
+        return "not seen on this kernel";
     return fmt::format("{} of latency under {} ({:.0f} ns an item), {} under {} ({:.0f} ns){}",
                        percent_text(*from.lock_percent), reference, *from.lock_ns,
                        percent_text(*to.lock_percent), candidate, *to.lock_ns,
@@ -95,9 +97,8 @@ std::string pools_text(const Contention& contention, const std::string& referenc
                        reference, *to.pools, *to.workers, candidate);
 }
 
-void WorkSeen::add(const std::string& arms, const WorkCount& reference, const WorkCount& candidate) {
-    const bool begins = arms != arms_;
-    arms_ = arms;
+void WorkSeen::add(const WorkCount& reference, const WorkCount& candidate) {
+    const bool begins = std::exchange(begins_, false);
     for (const auto& [mean, count] : {std::pair(&means_[0], &reference), {&means_[1], &candidate}}) {
         const WorkCount before = *mean;
         *mean = *count;
@@ -107,9 +108,8 @@ void WorkSeen::add(const std::string& arms, const WorkCount& reference, const Wo
     }
 }
 
-std::optional<Contention> WorkSeen::of(const std::string& arms, double lowest) const {
-    if (arms_.empty() || arms != arms_) return {};
-    return Contention{work_of(means_[0], lowest), work_of(means_[1], lowest)};
+Contention WorkSeen::above(double lowest) const {
+    return {work_of(means_[0], lowest), work_of(means_[1], lowest)};
 }
 
 }  // namespace wq

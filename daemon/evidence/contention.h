@@ -41,17 +41,17 @@ std::string pools_text(const Contention& contention, const std::string& referenc
 // Below this, a finer scope can hardly gain by the lock.
 inline constexpr double kLeastLockPercent = 1;
 
-// The work of one target under the arms that it compares, as of its last pairs. In memory only: after a
+// The work of one target under two arms that it compares, as of its last pairs. In memory only: after a
 // restart of the daemon, kworkers are others.
 class WorkSeen {
   public:
-    // Counts of a pair. ARMS: Arms::key(); if they are not those of the last pair, the means begin anew.
-    void add(const std::string& arms, const WorkCount& reference, const WorkCount& candidate);
-    // Empty if the last pair was not of ARMS. LOWEST: ns, see lowest_lock() in evidence/ledger.h.
-    [[nodiscard]] std::optional<Contention> of(const std::string& arms, double lowest) const;
+    // Counts of a pair.
+    void add(const WorkCount& reference, const WorkCount& candidate);
+    // LOWEST: ns, see lowest_lock() in evidence/ledger.h. Call after add().
+    [[nodiscard]] Contention above(double lowest) const;
 
   private:
-    std::string arms_;
+    bool begins_ = true;
     std::array<WorkCount, 2> means_;
 };
 

@@ -49,8 +49,8 @@ struct LedgerEntry {
     LedgerKey key;
     std::vector<Comparison::Column> columns;
     std::vector<EDetector::State> watch;  // as many as columns, once there is an improvement to watch
-    // As many as columns, those of guards empty, once there is such a pair. Cleared when the candidate
-    // leaves.
+    // As many as columns, those of guards empty, once there is such a pair. Cleared by `regressed`, and
+    // when another arm improves on the candidate.
     std::vector<AfterVerdict> after;
     unsigned alarms = 0;  // of the watch; after n alarms, alpha / 2^(n+1) may be used
     Judgement judgement = Judgement::undecided;

@@ -12,6 +12,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/text.h"
@@ -152,9 +153,11 @@ std::size_t taken_back_in_month(const std::vector<VerdictRecord>& records, std::
         const year_month_day date(floor<days>(sys_seconds(seconds(time))));
         return date.year() / date.month();
     };
-    return static_cast<std::size_t>(std::ranges::count_if(records, [&](const VerdictRecord& r) {
-        return (r.reason == kWatchReason || r.reason == kSetFirstReason) && month_of(r.time) == month_of(now);
-    }));
+    std::set<std::pair<std::string, unsigned>> found;  // targets of one comparison have a record each
+    for (const VerdictRecord& r : records)
+        if ((r.reason == kWatchReason || r.reason == kSetFirstReason) && month_of(r.time) == month_of(now))
+            found.emplace(r.key.text(), r.comparison);
+    return found.size();
 }
 
 double evidence_of(double log) {

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "counters/counter_table.h"
+#include "plan/plan.h"
 
 namespace wq {
 namespace {
@@ -83,7 +84,7 @@ std::string text_of(const Arms& arms) {
 void see(const Member& member, const PairResult& result, WorkSeen& seen, LedgerEntry& entry) {
     if (!member.pair->counts_work() || !result.counted) return;
     const unsigned candidate = member.candidate_first ? 0 : 1;
-    seen.add(member.taker.arms.key(), result.counts.at(1 - candidate), result.counts.at(candidate));
+    seen.add(result.counts.at(1 - candidate), result.counts.at(candidate));
     for (const WorkCount& count : result.counts)
         if (!std::isnan(count.lock))
             entry.lowest_lock = std::min(entry.lowest_lock.value_or(count.lock), count.lock);
@@ -104,9 +105,10 @@ void add_fields(LogLine& line, const std::string& name, const VerdictRecord& rec
 }  // namespace
 
 std::optional<Contention> contention_of(const OrderBook& book, const Ledger& ledger, const Taker& taker) {
-    const WorkSeen& seen = book.of(taker.name).seen;
-    const std::string arms = taker.arms.key();
-    return seen.of(arms, 0) ? seen.of(arms, ledger.lowest_lock(taker.key)) : std::nullopt;
+    const auto& all = book.of(taker.name).seen;
+    const auto found = all.find(taker.arms.key());
+    if (found == all.end()) return {};
+    return found->second.above(ledger.lowest_lock(taker.key));
 }
 
 Bookkeeper::Bookkeeper(const ExperimentEdges& edges, OrderBook& book, LedgerFile& ledger)
@@ -250,6 +252,12 @@ void Bookkeeper::drop(const Member& member, const std::string& why) {
     if (taker.by_hand) give_up(member, why);
 }
 
+// Whether a rule keeps the arm in force whatever the evidence says: then nothing is taken back.
+bool Bookkeeper::is_held(const Taker& taker) const {
+    const ScopeWish* wish = wish_for(edges_.engine.targets().at(taker.name).now, edges_.engine.policy());
+    return wish != nullptr && wish->hold;
+}
+
 void Bookkeeper::use(const SlotRun::Done& done, const PairEvidence& evidence, double in_place) {
     const Member& member = *done.member;
     const Taker& taker = member.taker;
@@ -260,11 +268,11 @@ void Bookkeeper::use(const SlotRun::Done& done, const PairEvidence& evidence, do
     if (!evidence.lost)
         if (const std::string why = Comparison(entry.columns).why_refused(evidence.values); !why.empty())
             return drop(member, why);
-    if (!evidence.lost) see(member, done.result, notes.seen, entry);
+    if (!evidence.lost) see(member, done.result, notes.seen[taker.arms.key()], entry);
     const std::int64_t wall = edges_.clock.wall();
     const Accrual accrual = accrue(entry, evidence,
                                    {judge().settings.alpha, taker.candidates, judge().settings.max_pairs,
-                                    judge().run_length, taker.candidate_holds, wall});
+                                    judge().run_length, taker.candidate_holds && !is_held(taker), wall});
     (watched ? notes.streaks.missed : notes.streaks.dropped) = 0;
     notes.aside.failures = 0;
     totals_.pairs++;

@@ -59,6 +59,7 @@ class Bookkeeper {
     void count_cut_off(const Coins& coins);
     bool is_stuck(const Member& member, const PairResult& result);
     void drop(const Member& member, const std::string& why);
+    [[nodiscard]] bool is_held(const Taker& taker) const;
     void use(const SlotRun::Done& done, const PairEvidence& evidence, double in_place);
     void be_cautious(const Member& member, const LedgerEntry& before, const PairEvidence& evidence);
     void rest(const Member& member, std::uint64_t time, const std::string& why, bool suspect = false);

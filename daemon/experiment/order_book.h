@@ -49,8 +49,8 @@ struct Notes {
         std::uint64_t not_before = 0;
         std::string why;  // of the last one
     } aside;
-    LostTime lost;  // of today's budget
-    WorkSeen seen;
+    LostTime lost;                         // of today's budget
+    std::map<std::string, WorkSeen> seen;  // by Arms::key()
 };
 
 // Operators' `compare` orders, and the notes about each target. Times are us of CLOCK_MONOTONIC.

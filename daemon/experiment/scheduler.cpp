@@ -81,7 +81,7 @@ void Scheduler::rest(Taker& taker) const {
         return;
     }
     taker.waits = "it regressed";
-    if (const LedgerEntry* entry = f_.ledger.find(taker.key); entry != nullptr)
+    if (const LedgerEntry* entry = f_.ledger.find(taker.key); entry != nullptr && entry->decided != 0)
         taker.next_pair = entry->decided + f_.policy.judge.retry_after.count();
 }
 

@@ -287,9 +287,9 @@ constexpr Note kNotes[] = {
     {[](const BootFacts& f) { return f.hog_us.value_or(0) > kHogUs; },
      [](const BootFacts& f) {
          return fmt::format(
-             "workqueue.cpu_intensive_thresh_us is {} ms ({}; 10 ms is usual): \"hogged CPU\" and the "
+             "workqueue.cpu_intensive_thresh_us is {:.1f} ms ({}; 10 ms is usual): \"hogged CPU\" and the "
              "count of hogs mean work that held a CPU for longer",
-             *f.hog_us / 1000,
+             static_cast<double>(*f.hog_us) / 1000,
              f.cmdline.find("cpu_intensive_thresh_us=") == std::string::npos
                  ? "the kernel took this CPU for slow, or somebody wrote it"
                  : "by the command line");

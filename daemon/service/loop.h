@@ -77,8 +77,9 @@ class Agenda {
     static constexpr std::uint64_t kFirstRetry = 250'000;
 
     void event(std::uint64_t now) {
-        if (!first_) first_ = now;
-        due_ = std::min(now + kQuiet, *first_ + kMost);
+        const std::uint64_t first = first_.value_or(now);
+        first_ = first;
+        due_ = std::min(now + kQuiet, first + kMost);
     }
     // Call it after a look. WANTS_RETRY: something failed that may succeed later.
     void looked(bool wants_retry, std::uint64_t now) {

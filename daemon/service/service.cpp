@@ -233,7 +233,7 @@ void Service::tick() {
     look_at_dates();
     if (!is_measuring()) publisher_.sample(*parts_->counters);
     follow(Cause::tick);
-    // A look copies all targets (Engine::targets_before_us()).
+    // A look copies all targets (all_before_us() in targets/targets.cpp).
     if (!is_measuring()) give_back_heap();
 }
 

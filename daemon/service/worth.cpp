@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "evidence/verdicts.h"
+#include "plan/plan.h"
 
 namespace wq {
 namespace {
@@ -63,7 +64,8 @@ Worth worth_of(const Engine& engine, const Ledger& ledger) {
         if (!is_moved(engine, target)) continue;
         out.moved++;
         const Arm* arm = arm_in_force(target);
-        if (arm == nullptr) continue;
+        const ScopeWish* wish = wish_for(target.now, engine.policy());
+        if (arm == nullptr || (wish != nullptr && wish->hold)) continue;  // what is held is not compared
         const LedgerKey key = key_of(engine, target, *arm);
         if (!seen.insert(key.text()).second) continue;
         const LedgerEntry* entry = ledger.find(key);

@@ -51,7 +51,7 @@ Shown left_to_writer(const Managed& item);
 Wish baseline(State state, std::string reason);
 Wish hands_off(Shown shown);
 
-// State and reason of ITEM as it was found, before WISH is carried out. UNSAVED: as in Circumstances. Pure.
+// State and reason of ITEM as it was found, before WISH is carried out. UNSAVED: Reconciler::unsaved(). Pure.
 Shown as_found(const Managed& item, const Wish& wish, const std::string& unsaved);
 
 }  // namespace wq

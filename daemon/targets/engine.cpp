@@ -50,7 +50,7 @@ void Engine::check() {
     std::vector<std::string> ours;
     for (const auto& [name, entry] : edges_.store.entries()) ours.push_back(name);
     for (const std::string& name : ours) look_at(name, unbound_mask_);
-    if (!ours.empty()) plan();
+    plan();  // rules expire, rests and budgets end
     write();
 }
 

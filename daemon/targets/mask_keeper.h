@@ -50,7 +50,7 @@ class MaskKeeper {
         OwnedStore& store;
         Log& log;
         std::function<HostCpus()> cpus;  // the possible ones, and the currently isolated ones
-        std::function<std::optional<bool>(const std::string& name)> opted_out;  // as in Inventory::Edges
+        std::function<std::optional<bool>(const std::string& name)> opted_out;  // as in Targets::Edges
     };
     // All that EDGES refers to must outlive the MaskKeeper. The store has been loaded; if that failed,
     // nothing will be written.

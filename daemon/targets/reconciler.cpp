@@ -220,6 +220,7 @@ void Reconciler::failed_to_put_back(Managed& item, const std::string& text, int 
 }
 
 void Reconciler::put_half_back(Managed& item) {
+    files_.about_to_write();
     const Outcome outcome = writer_.put_back(item.name(), {}, item.file());
     if (outcome.failed()) failed_to_put_back(item, "not put back: " + outcome.text, outcome.code);
     look_again(item);

@@ -122,9 +122,8 @@ bool Targets::must_look() const {
     if (edges_.files.unbound_mask() != unbound_mask_) return true;
     const auto parameter = targets_.find(kDefaultTarget);
     if (parameter == targets_.end()) return false;
-    const Workqueue& then = parameter->second.now;
-    const auto now = edges_.files.read_scope(kDefaultTarget, then.inode);
-    return !now || now->word != then.scope.word;
+    const auto now = edges_.files.read_scope(kDefaultTarget, parameter->second.now.inode);
+    return !now || now->word != default_word_;  // its followers have another scope, also if we moved it
 }
 
 void Targets::look_and_plan() {
@@ -135,6 +134,8 @@ void Targets::look_and_plan() {
         for (const auto& [name, target] : targets_) seen.insert(name);
         unbound_mask_ = edges_.files.unbound_mask();
         for (const std::string& name : seen) look_at(name, unbound_mask_);
+        const auto parameter = targets_.find(kDefaultTarget);
+        default_word_ = parameter == targets_.end() ? "" : parameter->second.now.scope.word;
     } else {
         log_.write_once(LOG_ERR, Event::none, names.error().text);
     }
@@ -202,7 +203,8 @@ void Targets::plan() {
     plan_each(input, [&](std::size_t, PlanLine line) {
         Target& target = targets_.at(line.target.name);
         target.before = line.target.scope.effective;
-        if (!searches(line.target, policy_)) line.candidates = std::vector<Candidate>();
+        if (!searches(line.target, policy_) || line.finding == Finding::leave)
+            line.candidates = std::vector<Candidate>();
         static_cast<Planned&>(target.plan) = std::move(line);
         make_step(target);
     });

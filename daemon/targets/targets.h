@@ -83,7 +83,9 @@ class Targets {
     Keys keys_;
     NamedOnly named_only_;
     std::map<std::string, Target> targets_;
-    CpuSet unbound_mask_;  // at the last look at all targets
+    // At the last look at all targets.
+    CpuSet unbound_mask_;
+    std::string default_word_;  // of @default
     std::string observe_why_;
 
   private:

@@ -278,7 +278,8 @@ TEST(BootNotes, AreMadeWhereTheirConditionHolds) {
         {{"", some, some, false, false}, ""},
         {{"", none, none, false, false, 10'000}, ""},
         {{"", none, none, false, false, 0}, "thresh_us is 0"},
-        {{"", none, none, false, false, 40'000}, "is 40 ms (the kernel took this CPU for slow"},
+        {{"", none, none, false, false, 10'666}, "is 10.7 ms (the kernel took this CPU for slow"},
+        {{"", none, none, false, false, 40'000}, "is 40.0 ms (the kernel took this CPU for slow"},
         {{"workqueue.cpu_intensive_thresh_us=40000", none, none, false, false, 40'000},
          "by the command line"},
     };

@@ -36,37 +36,31 @@ TEST(WorkSeen, IsAboveTheLowestAndNeverBelowZeroOrWithoutASight) {
     };
     for (const auto& [count, lowest, ns, percent] : rows) {
         WorkSeen seen;
-        EXPECT_FALSE(seen.of("a", lowest));
-        EXPECT_FALSE(seen.of("", lowest));
-        seen.add("a", count, counted(lowest));
-        EXPECT_FALSE(seen.of("b", lowest)) << "other arms";
-        const auto of = seen.of("a", lowest);
-        ASSERT_TRUE(of);
-        EXPECT_EQ(of->reference.lock_ns, ns) << count.lock;
-        EXPECT_EQ(of->reference.lock_percent, percent) << count.lock;
-        EXPECT_EQ(of->candidate.lock_ns, 0);
-        EXPECT_FALSE(of->reference.pools || of->reference.workers) << "0 is not known";
+        seen.add(count, counted(lowest));
+        const Contention of = seen.above(lowest);
+        EXPECT_EQ(of.reference.lock_ns, ns) << count.lock;
+        EXPECT_EQ(of.reference.lock_percent, percent) << count.lock;
+        EXPECT_EQ(of.candidate.lock_ns, 0);
+        EXPECT_FALSE(of.reference.pools || of.reference.workers) << "0 is not known";
     }
 }
 
 TEST(WorkSeen, TheLockIsAMeanAndThePoolsAreThoseOfTheLastPair) {
     WorkSeen seen;
-    seen.add("a", counted(100, 1000, 2, 9), counted(0, 1000, 12, 31));
-    seen.add("a", counted(900, 1000, 2, 7), counted(0, 1000, 12, 0));
-    auto of = seen.of("a", 0);
-    EXPECT_EQ(of->reference.lock_ns, 200) << "an eighth of the way";
-    EXPECT_EQ(of->reference.lock_percent, 20);
-    EXPECT_EQ(of->reference.workers, 7U);
-    EXPECT_EQ(of->candidate.pools, 12U);
-    EXPECT_FALSE(of->candidate.workers);
-    for (int i = 0; i < 100; i++) seen.add("a", counted(900), counted(0));
-    EXPECT_NEAR(*seen.of("a", 0)->reference.lock_ns, 900, 1);
-    seen.add("a", counted(WorkCount::kUnknown), counted(0));
-    EXPECT_FALSE(seen.of("a", 0)->reference.lock_ns) << "not an old value";
-    seen.add("a", counted(50), counted(0));
-    EXPECT_EQ(seen.of("a", 0)->reference.lock_ns, 50) << "the mean begins anew";
-    seen.add("b", counted(70), counted(0));
-    EXPECT_EQ(seen.of("b", 0)->reference.lock_ns, 70) << "so do other arms";
+    seen.add(counted(100, 1000, 2, 9), counted(0, 1000, 12, 31));
+    seen.add(counted(900, 1000, 2, 7), counted(0, 1000, 12, 0));
+    const Contention of = seen.above(0);
+    EXPECT_EQ(of.reference.lock_ns, 200) << "an eighth of the way";
+    EXPECT_EQ(of.reference.lock_percent, 20);
+    EXPECT_EQ(of.reference.workers, 7U);
+    EXPECT_EQ(of.candidate.pools, 12U);
+    EXPECT_FALSE(of.candidate.workers);
+    for (int i = 0; i < 100; i++) seen.add(counted(900), counted(0));
+    EXPECT_NEAR(*seen.above(0).reference.lock_ns, 900, 1);
+    seen.add(counted(WorkCount::kUnknown), counted(0));
+    EXPECT_FALSE(seen.above(0).reference.lock_ns) << "not an old value";
+    seen.add(counted(50), counted(0));
+    EXPECT_EQ(seen.above(0).reference.lock_ns, 50) << "the mean begins anew";
 }
 
 TEST(Contention, ComesBackFromItsJsonAndNothingElseDoes) {

@@ -78,7 +78,7 @@ struct Pooled {
     // Whether the results of single hosts are known: the spread, hosts_after, and all of a side but the sums.
     // If not, these are 0. Merged lines of other programs may lack them.
     bool by_host = true;
-    std::uint64_t hosts_after = 0;  // on which the candidate is in force: they have pairs in `after`
+    std::uint64_t hosts_after = 0;  // with pairs in `after`: the candidate was in force then
     DifferenceSums after = {};      // of these hosts
 
     // The sum has the results of single hosts if both have them.

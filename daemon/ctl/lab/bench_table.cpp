@@ -104,6 +104,14 @@ std::string settings_text(const BenchResult& result) {
         plural(number(result, "rounds"), "round"), s.at("seconds").get<double>(), text(result, "wq_tuned"));
 }
 
+// What RESULT lacks, in sentences.
+std::vector<std::string> lacks_of(const BenchResult& result) {
+    std::vector<std::string> out;
+    for (const auto& [key, says] : {std::pair{"missing", "Not seen: "}, {"stopped", "Ended early: "}})
+        if (const std::string why = text(result, key); !why.empty()) out.push_back(says + why);
+    return out;
+}
+
 // For each load a sentence: what is known to be better than the kernel's scope. Then what is not there.
 std::vector<std::string> findings(const BenchResult& result) {
     std::vector<std::string> out;
@@ -120,8 +128,7 @@ std::vector<std::string> findings(const BenchResult& result) {
                 out.push_back(fmt::format("{}: {} against {}, this kernel's scope: {}.", printable(load),
                                           text(row, "scope"), reference, effect_text(*effect)));
     }
-    for (const auto& [key, says] : {std::pair{"missing", "Not seen: "}, {"stopped", "Ended early: "}})
-        if (const std::string why = text(result, key); !why.empty()) out.push_back(says + why);
+    for (std::string& lack : lacks_of(result)) out.push_back(std::move(lack));
     return out;
 }
 
@@ -135,14 +142,16 @@ std::string figure_text(const BenchResult& row, const NamedFigure& figure) {
 }
 
 // "reference", "31% better (24 to 37)", "undecided", "same pods as cache": a control of the noise.
-std::string verdict_text(const BenchResult& row) {
+std::string verdict_text(const BenchResult& row, const std::string& reference) {
     if (is_reference(row)) return "reference";
     const auto effect = effect_in(row);
     std::string verdict = text(row, "verdict", "-");
     if (effect && (verdict == "improved" || verdict == "regressed")) verdict = effect_text(*effect);
     const std::string same = text(row, "same_pods_as");
     if (same.empty()) return verdict;
-    return "same pods as " + same + (verdict == "undecided" || verdict == "-" ? "" : ": " + verdict);
+    // Of the pods of another scope the effect is that scope's, too, and no noise.
+    const bool is_noise = same == reference && verdict != "undecided" && verdict != "-";
+    return "same pods as " + same + (is_noise ? ": " + verdict : "");
 }
 
 // The improved row with the best effect; "" if there is none.
@@ -180,7 +189,7 @@ std::string scopes_html(const std::vector<BenchResult>& scopes) {
         for (const NamedFigure& figure : kFigures) cells.push_back(figure_text(row, figure));
         cells.push_back(fmt::format("<span class=\"{}\">{}</span>",
                                     is_reference(row) ? "" : escape(text(row, "verdict")),
-                                    escape(verdict_text(row))));
+                                    escape(verdict_text(row, text(scopes.at(0), "scope")))));
         cells.push_back(effect ? ctl::effect_bar_svg(*effect, end, effect_text(*effect)) : "");
     }
     return ctl::table(columns, rows);
@@ -223,7 +232,10 @@ std::string load_table(const Results& results, const std::string& load, std::siz
     for (const auto& [place, row] : rows) {
         std::vector<std::string> cells{text(row, "scope")};
         for (std::size_t i = 0; i < figures; i++) cells.push_back(figure_text(row, kFigures.at(i)));
-        cells.push_back(verdict_text(row));
+        const BenchResult& reference = std::ranges::find_if(rows, [&](const auto& one) {
+                                           return one.first == place;  // its first row
+                                       })->second;
+        cells.push_back(verdict_text(row, text(reference, "scope")));
         if (results.size() > 1) cells.insert(cells.begin(), std::to_string(place));
         table.add(std::move(cells));
     }
@@ -307,9 +319,12 @@ std::string bench_table(const Results& results, std::size_t columns, bool colour
         std::vector<std::string> lines = findings(result);
         lines.push_back(host_text(result));
         lines.push_back(settings_text(result));
-        if (results.size() > 1)
-            lines = {fmt::format("{}: {}: {}; {}", i + 1, printable(file), host_text(result),
-                                 settings_text(result))};
+        if (results.size() > 1) {
+            std::string line = fmt::format("{}: {}: {}; {}", i + 1, printable(file), host_text(result),
+                                           settings_text(result));
+            for (const std::string& lack : lacks_of(result)) line += " " + lack;
+            lines = {std::move(line)};
+        }
         for (const std::string& line : lines) out += wrapped(line, columns);
     }
     if (results.size() > 1) out += wrapped("Verdicts are against the reference of the same file.", columns);

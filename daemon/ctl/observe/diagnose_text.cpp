@@ -110,11 +110,12 @@ class Text {
 
     void say_contention(const DiagnosedWorkqueue& wq) {
         if (wq.kind != "unbound" || !wq.lock_ns) return;
-        if (!wq.contention_share)
+        if (!wq.contention_ns)
             return out_.say("Contention is not known: no other workqueue had enough items to compare with.");
         const std::string line =
             fmt::format("Contention: {} per item above the lowest wait for pool->lock seen here, ",
                         time_text(*wq.contention_ns));
+        if (!wq.contention_share) return out_.say(line + "a share of its latency that is not known.");
         if (*wq.contention_share < kContention)
             return out_.say(line + "under 1% of its latency: a finer scope can hardly gain by the lock.");
         out_.say(line + fmt::format("{:.0f}% of its latency.", *wq.contention_share * 100));
