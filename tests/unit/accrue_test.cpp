@@ -162,18 +162,18 @@ TEST(Accrue, ThePairsAfterTheVerdictAreSummedByThemselves) {
     }
 }
 
-TEST(Accrue, AfterTheVerdictALostWindowCountsAndOneThatWeCutOffDoesNot) {
+TEST(Accrue, AfterTheVerdictOnlyWhatWasMeasuredCounts) {
     LedgerEntry entry = fresh();
     const PairEvidence each{{PairValues{1, std::exp(-0.1)}, PairValues{1, 1}}, {}};
     for (int i = 0; i < 18; i++) (void)accrue(entry, each, {.now = 10 + i});
     ASSERT_EQ(entry.after[0].pairs, 2U);
     (void)accrue(entry, {{}, Side::candidate}, {.watched = true, .now = 50});
     add_lost_window(entry, Side::candidate);
-    EXPECT_EQ(entry.after[0].pairs, 3U);
-    EXPECT_NEAR(entry.after[0].sum, -0.1, 1e-9);
-    EXPECT_NEAR(entry.after[0].squares, 0.03, 1e-9);
+    EXPECT_EQ(entry.after[0].pairs, 2U) << "no lost window";
+    EXPECT_NEAR(entry.after[0].sum, -0.2, 1e-9);
+    EXPECT_NEAR(entry.after[0].squares, 0.02, 1e-9);
     EXPECT_EQ(entry.after[0].first, 26);
-    EXPECT_EQ(entry.after[0].last, 50);
+    EXPECT_EQ(entry.after[0].last, 27);
 }
 
 // A candidate that loses half of its windows never gains by the losses.

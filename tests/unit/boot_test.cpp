@@ -369,7 +369,7 @@ TEST_F(BootCommand, NotesWhatTheKernelsParametersAre) {
     const json notes = ask()["notes"];
     ASSERT_THAT(notes, SizeIs(2));
     EXPECT_THAT(notes[0].get<std::string>(), HasSubstr("nohz_full=2-3"));
-    EXPECT_THAT(notes[1].get<std::string>(), HasSubstr("20 ms"));
+    EXPECT_THAT(notes[1].get<std::string>(), HasSubstr("20.0 ms"));
 }
 
 TEST_F(BootCommand, KnowsAMappingWithoutAUuidByItsWorkqueue) {

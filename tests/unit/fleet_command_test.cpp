@@ -122,7 +122,8 @@ TEST_F(FleetCommand, WorthIsTheMeanOfThePairsInForce) {
              {"class", "kcryptd-#:#-#"}, {"hosts", 3}, {"hosts_on_it", 2}, {"pairs", 40}})
         EXPECT_EQ(row.at(key), value) << key;
     EXPECT_NEAR(row["effect_percent"].get<double>(), 100 * std::expm1(-0.1), 1e-9);
-    const double half = 1.96 * std::sqrt((0.44 - 0.4) / 39 / 40);
+    const double t39 = 1.96 + (1.96 * 1.96 * 1.96 + 1.96) / (4 * 39);
+    const double half = t39 * std::sqrt((0.44 - 0.4) / 39 / 40);
     EXPECT_NEAR(row["interval_percent"][0].get<double>(), 100 * std::expm1(-0.1 - half), 1e-9);
     EXPECT_NEAR(row["interval_percent"][1].get<double>(), 100 * std::expm1(-0.1 + half), 1e-9);
     EXPECT_TRUE(json::parse(lines_of(ran.out)[1])["effect_percent"].is_null());

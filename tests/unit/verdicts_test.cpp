@@ -190,7 +190,9 @@ TEST_F(Verdicts, WhatWasTakenBackIsCountedByTheMonth) {
                                                            {kDecember + 3, kMaxPairsReason},
                                                            {kDecember - 366 * 86'400, kWatchReason}}) {
         records.push_back(record(time));
+        records.back().comparison = static_cast<unsigned>(records.size());
         records.back().reason = reason;
+        records.push_back(records.back());  // of another target with this comparison
     }
     EXPECT_EQ(taken_back_in_month(records, kDecember - 1), 1U);
     EXPECT_EQ(taken_back_in_month(records, kDecember + 30 * 86'400), 2U);
