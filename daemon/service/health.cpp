@@ -94,7 +94,8 @@ void HealthWatch::look(WorkCounters& counters) {
     const std::uint64_t begun = now_();
     const auto seen = counters.health();
     const std::uint64_t ended = now_();
-    not_before_ = ended + (ended - begun) * kShare;
+    // The first look also loads the programs.
+    not_before_ = ended + (health_.has_looked() ? (ended - begun) * kShare : 0);
     if (!seen && passes(seen.error())) return;
     next_ = std::max(begun + kPeriod, not_before_);
     if (seen) {

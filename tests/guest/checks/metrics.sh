@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Metrics with the real unit: the folders to which its sandbox lets it write, the messages for others, and
 # when the file is removed.
-# timeout: 900
+# timeout: 1200
 # (tests/metrics checks that Prometheus reads them.)
 . lib.sh
 
@@ -59,7 +59,7 @@ hangs=$(wq_of upper)
 health() { sed -nE "s/^wq_tuned_workqueue_$1\{workqueue=\"$hangs\"\} (.*)/\1/p" $file; } # METRIC
 is() { awk -v value="$(health "$1")" -v least="$2" -v most="$3" 'BEGIN { exit !(value != "" && value >= least && value <= most) }'; }
 expect_health() { wait_until "$4" is "$1" "$2" "$3" || fail "$1 is '$(health "$1")', not $2 to $3"; } # METRIC LEAST MOST SECONDS
-expect_health in_flight 0 0 150
+expect_health in_flight 0 0 300
 dmsetup suspend --noflush --nolockfs lower
 dd if=/dev/zero of=/dev/mapper/upper bs=1M count=60 conv=fdatasync status=none &
 writer=$!
@@ -68,8 +68,8 @@ expect_health in_flight 1 100000 1
 ended=$(health completed_total)
 dmsetup resume lower
 wait $writer
-expect_health stalled_seconds 0 0 150
-expect_health in_flight 0 0 150
+expect_health stalled_seconds 0 0 300
+expect_health in_flight 0 0 300
 is completed_total "$ended" 1000000 || fail "a counter fell: from $ended to $(health completed_total)"
 # A write of 4 KiB is one item. Half of them are counted before a write of ours, which zeroes the kernel's counts.
 write_1000() { dd if=/dev/zero of=/dev/mapper/upper bs=4k count=1000 oflag=direct status=none; }
@@ -78,7 +78,7 @@ write_1000
 wq-tunectl pin "$hangs" numa
 expect_scope "$hangs" numa
 write_1000
-expect_health completed_total $((ended + 1980)) $((ended + 4000)) 150
+expect_health completed_total $((ended + 1980)) $((ended + 4000)) 300
 wq-tunectl unpin "$hangs"
 unhang
 ! grep -q 'no metrics of the health' <<<"$(since_mark)" || fail "$(since_mark)"
