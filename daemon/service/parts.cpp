@@ -85,11 +85,6 @@ void Parts::look() {
     engine.reconcile();
 }
 
-void Parts::check() {
-    masks.reconcile(engine.policy(), engine.observing());
-    engine.check();
-}
-
 void Parts::leave(bool keep) {
     keep ? engine.keep_all() : engine.restore_all();
 }

@@ -36,8 +36,6 @@ struct Parts {
     void changed(Udev::Change change);
     // Looks at all targets and writes what follows.
     void look();
-    // Engine::check(), and the masks. For ticks.
-    void check();
     [[nodiscard]] bool wants_retry() const { return engine.wants_retry() || masks.wants_retry(); }
     // For the daemon's end: leaves all settings in force, or restores them.
     void leave(bool keep);

@@ -155,7 +155,7 @@ void Service::follow(Cause cause) {
         if (std::exchange(events_lost_, false))
             log_.write({LOG_NOTICE, Event::none,
                         "udev's queue overflowed: events were lost, and everything is looked at again"});
-        cause == Cause::tick&& hears_events() ? parts_->check() : parts_->look();
+        parts_->look();
         log_.write({LOG_DEBUG, Event::none, "looked: " + summary()});
         agenda_.looked(parts_->wants_retry(), monotonic_us());
     }

@@ -61,7 +61,6 @@ class Service {
     void leave();
     void remark(const Status& marked);
     [[nodiscard]] bool is_measuring() const { return parts_->experiment.is_measuring(); }
-    [[nodiscard]] bool hears_events() const { return udev_ || options_.events; }
     [[nodiscard]] std::string state() const;
     [[nodiscard]] std::string summary() const;
 

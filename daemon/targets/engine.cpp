@@ -14,8 +14,6 @@
 namespace wq {
 namespace {
 
-constexpr unsigned kChecks = 16;  // every 4 min, with the shipped WatchdogSec=
-
 Target* find(std::map<std::string, Target>& targets, const std::string& name) {
     const auto found = targets.find(name);
     return found == targets.end() ? nullptr : &found->second;
@@ -39,18 +37,7 @@ void Engine::changed(Udev::Change change) {
 }
 
 void Engine::reconcile() {
-    checks_ = 0;
     look_and_plan();
-    write();
-}
-
-// Others may have written what is ours. What is not ours is read before it is written.
-void Engine::check() {
-    if (++checks_ == kChecks || must_look()) return reconcile();
-    std::vector<std::string> ours;
-    for (const auto& [name, entry] : edges_.store.entries()) ours.push_back(name);
-    for (const std::string& name : ours) look_at(name, unbound_mask_);
-    plan();  // rules expire, rests and budgets end
     write();
 }
 

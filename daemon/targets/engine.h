@@ -43,9 +43,6 @@ class Engine : public Targets {
 
     // Looks at every target, plans, writes.
     void reconcile();
-    // As reconcile(), but looks only at what is ours, unless more may have changed without an event. Every
-    // 16th call in a row is a reconcile().
-    void check();
     // Looks only: notices external writers and vanished targets. Writes nothing.
     void look();
     // Plans, decides and writes again, with what the last look found. Call if the ledger changed, or if other
@@ -91,7 +88,6 @@ class Engine : public Targets {
     Outcome may_switch(const Switch& to);
 
     unsigned reverts_ = 0;
-    unsigned checks_ = 0;  // since the last reconcile()
 };
 
 }  // namespace wq

@@ -29,7 +29,6 @@ class Inventory {
     void changed(Udev::Change change);
     // Call after a reload: the topology is read again and trusted again.
     void start_over();
-    [[nodiscard]] bool is_stale() const { return stale_; }
     // Reads the topology if it may have changed. Returns whether it was read.
     bool look_at_topology();
 

@@ -116,26 +116,14 @@ Status Targets::may(const Target& target, Use use) const {
 
 // ---- looking
 
-bool Targets::must_look() const {
-    const auto waits = [](const auto& item) { return item.second.ask_udev || item.second.unread; };
-    if (inventory_.is_stale() || std::ranges::any_of(targets_, waits)) return true;
-    if (edges_.files.unbound_mask() != unbound_mask_) return true;
-    const auto parameter = targets_.find(kDefaultTarget);
-    if (parameter == targets_.end()) return false;
-    const auto now = edges_.files.read_scope(kDefaultTarget, parameter->second.now.inode);
-    return !now || now->word != default_word_;  // its followers have another scope, also if we moved it
-}
-
 void Targets::look_and_plan() {
     if (inventory_.look_at_topology()) keys_.forget_pods();
     if (const auto names = edges_.files.names()) {
         std::set<std::string> seen(names->begin(), names->end());
         for (const auto& [name, entry] : edges_.store.entries()) seen.insert(name);
         for (const auto& [name, target] : targets_) seen.insert(name);
-        unbound_mask_ = edges_.files.unbound_mask();
-        for (const std::string& name : seen) look_at(name, unbound_mask_);
-        const auto parameter = targets_.find(kDefaultTarget);
-        default_word_ = parameter == targets_.end() ? "" : parameter->second.now.scope.word;
+        const CpuSet unbound_mask = edges_.files.unbound_mask();
+        for (const std::string& name : seen) look_at(name, unbound_mask);
     } else {
         log_.write_once(LOG_ERR, Event::none, names.error().text);
     }

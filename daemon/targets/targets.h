@@ -66,8 +66,6 @@ class Targets {
     Targets(const Targets&) = delete;  // the parts have references to each other
 
     void look_and_plan();
-    // Whether there may be news that no event reports.
-    [[nodiscard]] bool must_look() const;
     void look_at(const std::string& name, const CpuSet& unbound_mask);
     void plan();
     void make_step(Target& target);
@@ -83,9 +81,6 @@ class Targets {
     Keys keys_;
     NamedOnly named_only_;
     std::map<std::string, Target> targets_;
-    // At the last look at all targets.
-    CpuSet unbound_mask_;
-    std::string default_word_;  // of @default
     std::string observe_why_;
 
   private:

@@ -279,9 +279,10 @@ ledger_pairs() { jq '[.entries[].columns[0].pairs] | add // 0' $ledger 2>/dev/nu
 # The same of those that a kill does not lose: the entries in /run are newer than those in the ledger.
 known_pairs() {
   local newer=/run/wq-tuned/pairs.json
+  local files=("$newer")
+  [ ! -e "$ledger" ] || files+=("$ledger")
   [ -e $newer ] || { ledger_pairs; return; }
-  jq -s '[(.[0].ledger.entries, .[1].entries // []) | .[]] | unique_by(.key) | [.[].columns[0].pairs] | add // 0' $newer \
-    $([ ! -e $ledger ] || echo $ledger)
+  jq -s '[(.[0].ledger.entries, .[1].entries // []) | .[]] | unique_by(.key) | [.[].columns[0].pairs] | add // 0' "${files[@]}"
 }
 trial_of() { status | jq -r --arg name "$1" --arg key "$2" '.targets[] | select(.name == $name) | .comparison[$key] // empty'; }
 # `has_pairs WQ N`: whether the comparison of WQ has at least N pairs.

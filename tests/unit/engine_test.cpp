@@ -124,38 +124,6 @@ TEST_F(EngineTest, ObservesAndPutsEverythingBack) {
     EXPECT_EQ(scope("kcryptd"), "smt");
 }
 
-// Each row changes something without an event; check() looks at everything at once, or only the 16th does.
-TEST_F(EngineTest, ACheckSeesWhatIsOursAtOnceAndTheRestLater) {
-    const struct {
-        const char* what;
-        std::function<void()> change;
-        std::function<bool()> is_seen;
-        bool at_once;
-    } rows[] = {
-        {"ours", [&] { set_scope("kcryptd", "numa"); }, [&] { return state("kcryptd") == State::external; },
-         true},
-        {"not ours", [&] { set_scope("writeback", "numa"); },
-         [&] { return target("writeback").now.scope.word == "numa"; }, false},
-        {"@default", [&] { tree_.write(test::kDefaultPath, "numa\n"); },
-         [&] { return target(kDefaultTarget).now.scope.word == "numa"; }, true},
-        {"the mask of all", [&] { tree_.write("sys/devices/virtual/workqueue/cpumask", "fff\n"); },
-         [&] { return target("writeback").now.effective.count() == 12; }, true},
-    };
-    use(kcryptd_only());
-    for (const auto& row : rows) {
-        SCOPED_TRACE(row.what);
-        engine_->reconcile();
-        ASSERT_FALSE(row.is_seen());
-        row.change();
-        engine_->check();
-        EXPECT_EQ(row.is_seen(), row.at_once);
-        for (int i = 0; i < 14; i++) engine_->check();
-        EXPECT_EQ(row.is_seen(), row.at_once);
-        engine_->check();
-        EXPECT_TRUE(row.is_seen());
-    }
-}
-
 TEST_F(EngineTest, ALookTellsOfWhatWillBePutBack) {
     engine_->reconcile();
     engine_->set_policy(rule_for_all(leave()));

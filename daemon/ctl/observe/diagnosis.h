@@ -105,8 +105,8 @@ struct DiagnosedWorkqueue {
     std::optional<double> lock_share;  // of the time from queueing to start
     std::optional<double> lock_ns;     // per item
     std::optional<double> lock_cpu;    // CPUs that spin for it
-    // The part of lock_ns above the lowest mean of any other workqueue in this look: what is below is the lock
-    // without contention, and our probe. Empty if no other workqueue had enough items to compare with.
+    // The part of lock_ns above the lowest mean of any other workqueue in this look: what is below is the
+    // lock without contention, and our probe. Empty if no other workqueue had enough items to compare with.
     std::optional<double> contention_ns;
     std::optional<double> contention_share;  // of the mean time from queueing to the end
     std::optional<EnqueueTimes> enqueue;     // that producers spent in queue_work()

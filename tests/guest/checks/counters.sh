@@ -195,6 +195,7 @@ holds "nothing is missing" '.limits == ""'
 holds "each write was timed, by both" ".own.items == $writes and .windows[0].enqueued.items == $writes and .windows[0].timed == $writes"
 holds "the clock has the known times, and what the emulator adds" '.own | .p50 >= 5e5 and .p90 >= 2e6 and .p95 >= 4e6 and .p99 >= 8e6 and .mean >= 1.38e6'
 holds "the mean is that of the clock, to 10%" '(.windows[0].enqueue / .own.mean - 1 | fabs) <= 0.1'
+# shellcheck disable=SC2016  # variables of jq
 holds "so are the percentiles" '.own as $own | .windows[0].enqueued | all(("p50", "p90", "p95", "p99") as $p | .[$p] / $own[$p] - 1 | fabs; . <= 0.1)'
 holds "little of it is the lock" '.windows[0] | .lock != null and .lock < 0.1 * .enqueue'
 holds "five programs were attached, and then none" '.loaded == 5 and .left == 0'

@@ -41,9 +41,9 @@ ask() { # ARGUMENT...: sets $code
   DBUS_SYSTEM_BUS_ADDRESS=unix:path=$socket wq-tunectl "$@" >/run/wq-tests/out 2>&1 || code=$?
 }
 seconds 20 ask status
-check_eq "exit code of status" 0 $code
+check_eq "exit code of status" 0 "$code"
 seconds 20 ask pause
-[ $code != 0 ] || fail "an order without a bus succeeds: $(</run/wq-tests/out)"
+[ "$code" != 0 ] || fail "an order without a bus succeeds: $(</run/wq-tests/out)"
 
 seconds 20 systemctl stop wq-tuned
 check_eq "result" success "$(systemctl show -P Result wq-tuned)"
