@@ -40,6 +40,14 @@ static __always_inline __u64 wq_hash(__u64 number) {
         __type(value, value_type);                \
     } name SEC(".maps")
 
+#define ARRAY(name, entries, value_type)  \
+    struct {                              \
+        __uint(type, BPF_MAP_TYPE_ARRAY); \
+        __uint(max_entries, entries);     \
+        __type(key, __u32);               \
+        __type(value, value_type);        \
+    } name SEC(".maps")
+
 /* A value for each CPU. NAME_here() returns that of this CPU; the verifier wants a test for NULL. */
 #define PER_CPU(name, value_type)                          \
     struct {                                               \

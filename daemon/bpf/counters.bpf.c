@@ -77,20 +77,8 @@ static struct running running[1 << RUNNING_BITS][WAYS] CACHE_LINE;
 
 PER_CPU(cpus, struct wq_cpu)
 
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, WQ_TARGETS* WQ_STRIPES);
-    __type(key, __u32);
-    __type(value, struct wq_histogram);
-} histograms SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, WQ_TARGETS* WQ_STRIPES);
-    __type(key, __u32);
-    __type(value, struct wq_enqueued);
-} enqueued SEC(".maps");
-
+ARRAY(histograms, WQ_TARGETS* WQ_STRIPES, struct wq_histogram);
+ARRAY(enqueued, WQ_TARGETS* WQ_STRIPES, struct wq_enqueued);
 HASH(watched, 512, struct wq_watch_key, struct wq_watched);
 __u64 watched_lost; /* items for which `watched` had no room */
 

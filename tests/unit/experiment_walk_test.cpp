@@ -385,6 +385,20 @@ TEST_F(ExperimentWatch, WhatIsSetFirstIsTakenBackWhenItRegresses) {
     EXPECT_EQ(experiment_->totals().pairs, pairs);
 }
 
+TEST_F(ExperimentWatch, WhatIsHeldIsComparedByOrderAndNotTakenBack) {
+    costs("smt", 1.3);
+    ScopeWish held = fixed(Scope::smt);
+    held.hold = true;
+    start(at_once(rule_for_all(held)));
+    engine_->reconcile();
+    ASSERT_TRUE(experiment_->order("kcryptd", "smt"));
+    ASSERT_TRUE(run_until([this] { return experiment_->totals().regressed > 0; }, 600));
+    EXPECT_EQ(experiment_->totals().taken_back, 0U);
+    EXPECT_EQ(last().reason, "");
+    run(10);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+}
+
 TEST_F(ExperimentWatch, WhatIsSetFirstAndImprovesIsKept) {
     costs("smt", 0.9);
     start(at_once(rule_for_all(fixed(Scope::smt))));

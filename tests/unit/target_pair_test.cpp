@@ -110,6 +110,19 @@ TEST_F(TargetPairTest, AMissingGuardDropsItsOwnValueOnly) {
     EXPECT_TRUE(result.values[0]);
 }
 
+// The kernel refuses what `enqueue` needs. Without another judged counter there is nothing to judge by.
+TEST_F(TargetPairTest, WhatIsNeverKnownDropsItsOwnValueOnly) {
+    const ComparedCounter enqueue{.name = "enqueue"};
+    meters_.counters = {{.name = "latency"}, enqueue};
+    const PairResult result = measure();
+    EXPECT_EQ(result.drop, "");
+    EXPECT_FALSE(result.lost);
+    EXPECT_TRUE(result.values[0]);
+    EXPECT_FALSE(result.values[1]);
+    meters_.counters = {enqueue};
+    EXPECT_EQ(measure().drop, "enqueue is not known");
+}
+
 // Of few items, perhaps none is one of those that are timed (every N-th). Few items may be due to the arm.
 TEST_F(TargetPairTest, AWindowWithoutATimedItemIsLost) {
     windows_[0] = counted(40, NAN);
