@@ -84,8 +84,9 @@ goes_on 1
 note "-- kill -9 while the candidate is in place, at five moments"
 for delay in 0 0.3 0.6 0.9 1.2; do
   wait_until 60 in_place || fail "the candidate never comes"
-  pairs=$(known_pairs)
   sleep $delay
+  systemctl kill -s STOP wq-tuned # no pair ends between the count and the kill
+  pairs=$(known_pairs)
   systemctl kill -s KILL wq-tuned
   wait_until 20 scope_is "$wq" default || fail "after a kill: $(scope_of "$wq")"
   jq -e . $ledger >/dev/null || fail "the ledger is half-written"
