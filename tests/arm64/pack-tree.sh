@@ -15,10 +15,9 @@ cp usr/share/base-passwd/passwd.master etc/passwd
 cp usr/share/base-passwd/group.master etc/group
 ln -sf dash usr/bin/sh
 ln -sf mawk usr/bin/awk
-# The accounts of packages: systemd's and D-Bus's by sysusers.d, polkit's by a script.
+# The accounts of packages: systemd's by its own sysusers.d, D-Bus's by a script.
 cat >usr/lib/sysusers.d/wq-tests.conf <<'ACCOUNTS'
 u messagebus - - -
-u polkitd - - -
 ACCOUNTS
 systemd-sysusers --root="$tree"
 # Owners are whoever unpacked it; in the guest all of it is root's.

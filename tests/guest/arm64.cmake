@@ -9,12 +9,12 @@ set(halves16 16,sockets=1,clusters=2,cores=8,threads=1)
 
 # Complete systems: with systemd, udev, D-Bus and dm-crypt.
 foreach(kernel 7.2 6.12)
-    guest_boot(NAME arm64-sockets2-${kernel} KERNEL ${kernel} SMP ${sockets2} LABEL guest-all BESIDE TIMEOUT 2400
+    guest_boot(NAME arm64-sockets2-${kernel} KERNEL ${kernel} SMP ${sockets2} LABEL guest-all TIMEOUT 2400
         CHECKS boots harness pods dump applies hotplug main-job)
     guest_boot(NAME arm64-trials-${kernel} KERNEL ${kernel} SMP ${vm8} LABEL guest-all TIMEOUT 2700 CHECKS boots main-job counters trials)
 endforeach()
-guest_boot(NAME arm64-acpi-7.2 KERNEL 7.2 SMP ${sockets2} ACPI LABEL guest-all BESIDE TIMEOUT 1500 CHECKS boots pods dump main-job)
-guest_boot(NAME arm64-package KERNEL 7.2 SMP ${vm8} LABEL guest-all STAGE stage-package BESIDE TIMEOUT 1500 CHECKS package)
+guest_boot(NAME arm64-acpi-7.2 KERNEL 7.2 SMP ${sockets2} ACPI LABEL guest-all TIMEOUT 1500 CHECKS boots pods dump main-job)
+guest_boot(NAME arm64-package KERNEL 7.2 SMP ${vm8} LABEL guest-all STAGE stage-package TIMEOUT 1500 CHECKS package)
 
 # The table of pods: one boot without systemd per topology and kernel. NAME SMP CACHES WORDS-FOR-QEMU
 set(rows "")
@@ -25,7 +25,7 @@ function(pods_row kernel name smp)
         set(more ACPI)
     endif()
     guest_boot(NAME rows-${name}-${kernel} KERNEL ${kernel} SMP ${smp} CACHES "${row_CACHES}" MACHINE "${row_MACHINE}" ${more}
-        LABEL guest-all BARE BESIDE CHECKS pods-row)
+        LABEL guest-all BARE CHECKS pods-row)
     set(rows ${rows} ${CMAKE_CURRENT_BINARY_DIR}/rows-${name}-${kernel} PARENT_SCOPE)
 endfunction()
 set(nodes "")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Boots one guest, which runs the checks:
 #   boot.sh --kernel 6.12 --smp TOPOLOGY --stage DIR --results DIR
-#           [--append "..."] [--timeout SECONDS] [--stream] [--icount] [--tree bench|peers|distro]
+#           [--append "..."] [--timeout SECONDS] [--stream] [--icount] [--tree bench|peers|distro|trixie]
 #           [--machine-args "..."] [--arch arm64] [--caches L2,L3] [--acpi] [--bare] CHECK...
 #
 # --caches: the device tree has caches: one L2 per L2 CPUs and one L3 per L3 CPUs, 0 for none (arm64).
@@ -45,7 +45,7 @@ done
 kernel_dir=$(kernel_folder "$kernel")
 modules=$kernel_dir/$(if [ "$tree" = bench ]; then echo modules-bench; else echo modules; fi).cpio
 tree=$(tree_file "$tree")
-{ [ -e "$kernel_dir" ] && [ -e "$tree" ]; } || die "kernel $kernel or the guest tree is not in the cache: run ./dev fetch [--bench|--peers|--distro|--arm64]"
+{ [ -e "$kernel_dir" ] && [ -e "$tree" ]; } || die "kernel $kernel or the guest tree is not in the cache: run ./dev fetch [--bench|--peers|--distro|--trixie|--arm64]"
 qemu_is_good || die "QEMU 10 or later is needed: run ./dev fetch"
 
 rm -rf "$results"

@@ -64,6 +64,18 @@ qemu_is_good() {
   [ "${version:-0}" -ge 10 ]
 }
 
+# The Debian release of this machine. Guests have the same one, because programs built here need its libraries.
+own_suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-bookworm}")
+
+# Prints the packages of a release's guest tree: what the checks use, and the libraries that the project links.
+guest_packages() { # SUITE
+  echo systemd-sysv udev dbus kmod dmsetup fio jq procps util-linux strace xxhash libhwloc15 libsystemd0 libudev1 libbpf1
+  case $1 in
+    bookworm) echo libfmt9 libsimdjson14 ;;
+    *) echo libfmt10 libsimdjson25 ;;
+  esac
+}
+
 # Additional packages of the bench tree: an NFS server, which no other guest needs.
 bench_packages=nfs-kernel-server,nfs-common
 
@@ -78,21 +90,25 @@ distro_packages=selinux-policy-default,selinux-policy-dev,make,tuned
 # All packages of the arm64 tree: mmdebstrap's minbase, and the packages that pack-tree.sh adds to it.
 arm64_tree_packages="base-files base-passwd bash bsdutils coreutils dash debianutils diffutils dpkg findutils grep gzip hostname init-system-helpers
   libc-bin login mount ncurses-base ncurses-bin passwd perl-base sed sysvinit-utils tar util-linux mawk
-  systemd-sysv udev dbus kmod dmsetup fio jq procps strace xxhash polkitd libhwloc15 libfmt9 libsystemd0 libudev1 libbpf1 libsimdjson14"
+  $(guest_packages "$own_suite" | xargs)"
 
-# Prints the path of a tree for guests of this architecture: `tree_file guest|bench|peers|distro`.
+# The release of a tree: `trixie` is the usual tree of Debian 13, for its packages; the others are of this machine's.
+tree_suite() { if [ "$1" = trixie ]; then echo trixie; else echo "$own_suite"; fi; }
+
+# Prints the path of a tree for guests of this architecture: `tree_file guest|trixie|bench|peers|distro`.
 tree_file() {
-  local made=("$guest_dir"/{pack,settle}-tree.sh)
+  local made=("$guest_dir"/{pack,settle}-tree.sh) suite
+  suite=$(tree_suite "$1")
   case $1-$arch in
-    guest-amd64) printf '%s/tree-%s.cpio\n' "$cache" "$(recipe "${made[@]}")" ;;
+    guest-amd64 | trixie-amd64) printf '%s/tree-%s-%s.cpio\n' "$cache" "$suite" "$(recipe "${made[@]}" <(guest_packages "$suite"))" ;;
     guest-arm64)
       made=("$arm64_dir"/{unpack,pack-tree}.sh "$guest_dir/settle-tree.sh")
       printf '%s/tree-arm64-%s.cpio\n' "$cache" "$(recipe "${made[@]}" <(echo "$arm64_tree_packages"))"
       ;;
-    bench-amd64) printf '%s/tree-bench-%s.cpio\n' "$cache" "$(recipe "${made[@]}" <(echo "$bench_packages"))" ;;
+    bench-amd64) printf '%s/tree-bench-%s.cpio\n' "$cache" "$(recipe "${made[@]}" <(echo "$suite $bench_packages"))" ;;
     peers-amd64 | distro-amd64)
       local packages=$1_packages
-      printf '%s/tree-%s-%s.cpio\n' "$cache" "$1" "$(recipe "${made[@]}" "$guest_dir/pack-more.sh" <(echo "${!packages}"))"
+      printf '%s/tree-%s-%s.cpio\n' "$cache" "$1" "$(recipe "${made[@]}" "$guest_dir/pack-more.sh" <(echo "$suite ${!packages}"))"
       ;;
     *) die "no $1 tree for $arch" ;;
   esac
@@ -112,13 +128,13 @@ sysroot_dir() { printf '%s/sysroot-arm64-%s\n' "$cache" "$(recipe "$arm64_dir"/{
 # again.
 recipe() { cat "$@" | sha256sum | cut -c1-12; }
 
-# Prints the mirror from which apt on this machine gets bookworm. It must have the other suites too.
+# Prints the mirror from which apt on this machine gets its release. It must have the other suites too.
 mirror() {
   if [ -n "${WQ_TUNED_MIRROR:-}" ]; then
     printf '%s\n' "$WQ_TUNED_MIRROR"
     return
   fi
-  debian_targets | awk '$1 == "bookworm" {print $2; exit}'
+  debian_targets | awk -v suite="$own_suite" '$1 == suite {print $2; exit}'
 }
 
 debian_targets() {
@@ -130,7 +146,7 @@ debian_targets() {
 source_line() { # SUITE
   local uri keyring=/usr/share/keyrings/debian-archive-keyring.gpg
   uri=$(mirror)
-  [ -n "$uri" ] || die "no Debian bookworm among apt's sources: run 'apt-get update', or set WQ_TUNED_MIRROR"
+  [ -n "$uri" ] || die "no Debian $own_suite among apt's sources: run 'apt-get update', or set WQ_TUNED_MIRROR"
   [ -r "$keyring" ] || die "$keyring is missing: install debian-archive-keyring"
   printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$uri" "$1"
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Fills the cache with what a guest needs: fetch.sh [--bench|--peers|--distro|--arm64] [KERNEL...] (default: 6.12 7.2).
+# Fills the cache with what a guest needs: fetch.sh [--bench|--peers|--distro|--trixie|--arm64] [KERNEL...] (default: 6.12 7.2).
 # --bench: also the tree of `./dev bench scopes`; --peers: also that of `./dev bench peers`; --distro: also
-# that with SELinux and tuned; --arm64: instead, everything for arm64 guests; --sysroot: only the libraries of
+# that with SELinux and tuned; --trixie: also that of Debian 13; --arm64: instead, everything for arm64 guests; --sysroot: only the libraries of
 # `./dev build arm64`.
 #
 # Each object is made in a temporary directory and renamed when it is complete, so that the cache has no
@@ -43,14 +43,15 @@ machine_lines() {
 # Without recommended packages: those of qemu-user would change how this machine runs programs of other
 # architectures.
 get_qemu() {
-  local packages=qemu-system-x86
+  local packages=qemu-system-x86 from=$own_suite
   qemu_is_whole && return
   [ "$arch" = amd64 ] || packages="qemu-system-arm qemu-efi-aarch64 qemu-user"
-  say "QEMU: installing 10 from bookworm-backports"
-  { machine_lines; source_line bookworm-backports; } | update_suite qemu
+  [ "$own_suite" != bookworm ] || from=bookworm-backports
+  say "QEMU: installing 10 from $from"
+  { machine_lines; [ "$from" = "$own_suite" ] || source_line "$from"; } | update_suite qemu
   # shellcheck disable=SC2086 # one or more names
   DEBIAN_FRONTEND=noninteractive apt_suite qemu as_root_apt -qq install -y --no-install-recommends \
-    -t bookworm-backports $packages >"$cache/qemu-install.log" 2>&1 ||
+    -t "$from" $packages >"$cache/qemu-install.log" 2>&1 ||
     { tail -n 20 "$cache/qemu-install.log"; die "QEMU could not be installed"; }
   qemu_is_whole || die "QEMU 10 or later is needed, found: $("$qemu" --version | head -n 1)"
 }
@@ -97,10 +98,10 @@ get_kernel() {
 
 # `arm64_packages NAME...`: downloads these packages and their dependencies, and sets arm64_debs to the files.
 arm64_packages() {
-  source_line bookworm | update_suite bookworm-arm64
-  apt_suite bookworm-arm64 apt-get -qq clean
-  apt_suite bookworm-arm64 apt-get -qq install --download-only --yes --no-install-recommends "$@"
-  arm64_debs=("$cache"/apt/bookworm-arm64/cache/archives/*.deb)
+  source_line "$own_suite" | update_suite "$own_suite-arm64"
+  apt_suite "$own_suite-arm64" apt-get -qq clean
+  apt_suite "$own_suite-arm64" apt-get -qq install --download-only --yes --no-install-recommends "$@"
+  arm64_debs=("$cache/apt/$own_suite-arm64"/cache/archives/*.deb)
 }
 
 get_sysroot() {
@@ -117,8 +118,9 @@ get_sysroot() {
   say "arm64 libraries: $(du -sh "$dir" | cut -f1)"
 }
 
-get_tree() { # guest|bench [PACKAGE,...]
-  local work file arm64_debs
+get_tree() { # guest|trixie|bench [PACKAGE...]
+  local work file arm64_debs suite
+  suite=$(tree_suite "$1")
   file=$(tree_file "$1")
   [ -e "$file" ] && return
   say "$1 tree, $arch: building (half a minute)"
@@ -128,7 +130,7 @@ get_tree() { # guest|bench [PACKAGE,...]
     arm64_packages $arm64_tree_packages
     "$arm64_dir/pack-tree.sh" "$work/tree.cpio" "${arm64_debs[@]}" >"$work/log" 2>&1
   else
-    as_root "$guest_dir/pack-tree.sh" "$(source_line bookworm)" "$work/tree.cpio" ${2:+"$2"} >"$work/log" 2>&1
+    as_root "$guest_dir/pack-tree.sh" "$(source_line "$suite")" "$suite" "$work/tree.cpio" "$(guest_packages "$suite" | xargs | tr ' ' ,)${2:+,$2}" >"$work/log" 2>&1
   fi || { tail -n 20 "$work/log"; die "the $1 tree could not be built"; }
   mv "$work/tree.cpio" "$file"
   rm -rf "$work"
@@ -141,7 +143,7 @@ get_more_tree() { # peers|distro PACKAGE,...
   [ -e "$file" ] && return
   say "$1 tree: building (a minute)"
   work=$(mktemp -d "$cache/tmp.XXXXXX")
-  as_root "$guest_dir/pack-more.sh" "$(source_line bookworm)" "$(tree_file guest)" "$work/tree.cpio" "$2" >"$work/log" 2>&1 ||
+  as_root "$guest_dir/pack-more.sh" "$(source_line "$own_suite")" "$own_suite" "$(tree_file guest)" "$work/tree.cpio" "$2" >"$work/log" 2>&1 ||
     { tail -n 20 "$work/log"; die "the $1 tree could not be built"; }
   mv "$work/tree.cpio" "$file"
   rm -rf "$work"
@@ -149,7 +151,7 @@ get_more_tree() { # peers|distro PACKAGE,...
 }
 
 more=none
-case ${1:-} in --bench | --peers | --distro | --arm64 | --sysroot) more=${1#--} && shift ;; esac
+case ${1:-} in --bench | --peers | --distro | --trixie | --arm64 | --sysroot) more=${1#--} && shift ;; esac
 mkdir -p "$cache"
 exec 9>"$cache/lock"
 flock --nonblock 9 || { say "another run is filling the cache; waiting for it"; flock 9; }
@@ -164,6 +166,7 @@ fi
 get_qemu
 get_tree guest
 case $more in
+  trixie) get_tree trixie ;;
   bench) get_tree bench "$bench_packages" ;;
   peers) get_more_tree peers "$peers_packages" ;;
   distro) get_more_tree distro "$distro_packages" ;;

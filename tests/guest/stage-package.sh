@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Makes the stage for the check `package`, only with Debian packages: newly built ones ("now"), the same
-# with a higher version ("next"), and one like that of the release before, which had the files of both
-# ("old").
-# stage-package.sh STAGE-DIR [arm64]
+# Makes the stage for the check `package`, only with Debian packages: newly built ones ("now"), and the same with
+# a higher version ("next").
+# stage-package.sh STAGE-DIR [arm64|trixie]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-./dev package ${2:+"$2"}
+case ${2:-} in
+  trixie) ./dev package --suite trixie ;;
+  *) ./dev package ${2:+"$2"} ;;
+esac
 rm -rf "$1"
 lib=$1/usr/lib/wq-tests
 mkdir -p "$lib"
@@ -18,11 +20,6 @@ pack() { dpkg-deb --root-owner-group --build "$work/$1" "$lib/$1-$2.deb" >/dev/n
 for one in wq-tunectl wq-tuned; do
   cp "build/package${2:+-$2}/$one"_*.deb "$lib/$one-now.deb"
   dpkg-deb --raw-extract "$lib/$one-now.deb" "$work/$one"
-  sed -i.orig 's/^Version: .*/&+1/; s/wq-tunectl (= [^)]*/&+1/' "$work/$one/DEBIAN/control"
+  sed -i 's/^Version: .*/&+1/; s/wq-tunectl (= [^)]*/&+1/' "$work/$one/DEBIAN/control"
   pack $one next
 done
-mv "$work/wq-tuned/DEBIAN/control.orig" "$work/control"
-rm -r "$work/wq-tunectl/DEBIAN"
-cp -a "$work/wq-tunectl/." "$work/wq-tuned"
-sed 's/^Version: .*/Version: 0.1.0/; s/ wq-tunectl (= [^)]*),//' "$work/control" >"$work/wq-tuned/DEBIAN/control"
-pack wq-tuned old

@@ -6,7 +6,7 @@
 
 scope=$(other_scope)
 crypt_c0
-# now, next or old; see stage-package.sh. Like apt, deconfigures packages that are about to be replaced.
+# now or next; see stage-package.sh. Like apt, deconfigures packages that are about to be replaced.
 install() { dpkg --auto-deconfigure --install /usr/lib/wq-tests/wq-tun*-"$1".deb 2>&1 || fail "dpkg --install, $1: exit code $?"; }
 remove() { dpkg --remove wq-tuned wq-tunectl; }
 purge() { dpkg --purge wq-tuned wq-tunectl; }
@@ -135,9 +135,9 @@ dpkg --remove wq-tunectl || fail "dpkg --remove: exit code $?"
 note "-- an upgrade keeps what the policy says"
 mode() { wq-tunectl cat-config --json | jq -r '"\(.policy.daemon.mode) \(.policy.default_scope.manage)"'; }
 rm -rf /etc/wq-tuned /var/lib/wq-tuned
-install old
-policy <<<$'[daemon]\nmode = "observe"'
 install now
+policy <<<$'[daemon]\nmode = "observe"'
+install next
 check_eq "after the upgrade" "observe true" "$(mode)"
 check_eq "whose the tool is now" "wq-tunectl: /usr/bin/wq-tunectl" "$(dpkg --search /usr/bin/wq-tunectl)"
 purge

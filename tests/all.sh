@@ -1,0 +1,109 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The jobs of `./dev test --all`. `dev` sources this file and has the functions that do the work.
+#
+# A job ends with its row in tests/ALL.md: when, which commit, on which machine, how many tests passed, failed and
+# were skipped. `--part N/M` runs the N-th of M parts, which take about the same time, so that a machine that
+# is there for an hour or two can run one. A row is replaced when its job runs again; the others stay.
+
+table=tests/ALL.md
+logs=build/all
+
+# "SECONDS NAME" of each job, the longest first. The seconds only balance the parts. Those of a boot are what its
+# checks may take.
+all_jobs() {
+  {
+    printf '%s\n' '1500 unit-asan' '900 unit-release' '1500 unit-clang' '1200 tidy' '1500 unit-arm64' '3600 guests-arm64' \
+      '300 browser' '1500 debian-trixie' '1200 package-trixie' '600 rpm' '4800 fuzz' '1800 soak-faults' '900 soak-tree'
+    ctest --test-dir build/release -L '^guest(-all)?$' --show-only=json-v1 | jq -r '
+      .tests[] | select(.name | test("^guest[.].*[.]boots?$")) | .command as $c | ($c | index("--timeout")) as $at |
+      "\(if $at then $c[$at + 1] else 3000 end) \(.name | sub("[.]boots?$"; ""))"'
+  } | sort -k1,1nr -k2
+}
+
+# Of the jobs in stdin, the names of those in part N of M: each job goes to the part that has least so far.
+part() { # N M
+  awk -v n="$1" -v m="$2" '
+    { least = 1
+      for (i = 2; i <= m; i++) if (sum[i] < sum[least]) least = i
+      sum[least] += $1
+      if (least == n) print $2 }'
+}
+
+# Shows what CTest wrote into build/LOG.log, where `counts` looks for it.
+with_log() { # LOG COMMAND...
+  local log=build/$1.log rc=0
+  shift
+  "$@" || rc=$?
+  cat "$log"
+  return $rc
+}
+
+run_job() { # NAME
+  case $1 in
+    guest.*)
+      case $1 in
+        guest.old-6.1 | guest.*-6.18 | guest.*-7.[013]) tests/guest/fetch.sh "${1##*-}" ;;
+        guest.distro-*) tests/guest/fetch.sh --distro "${1##*-}" ;;
+        guest.package-trixie) tests/guest/fetch.sh --trixie 6.12 ;;
+      esac && ctest --test-dir build/release -L '^guest' -R "^${1//./\\.}\\." --no-tests=error --output-on-failure
+      ;;
+    unit-arm64) with_log unit-arm64 arm64_unit_tests ;;
+    unit-*) build "${1#unit-}" -DWQ_TUNED_UNIT_TESTS=ON && with_log "$1" unit_tests "${1#unit-}" ;;
+    tidy) tidy daemon ;; # without tests/unit, which takes half an hour more (`./dev tidy`)
+    guests-arm64) arm64_guests ;;
+    browser) ctest --test-dir build/release -L '^browser$' --no-tests=error --output-on-failure ;;
+    debian-*) debian_unit_tests "${1#debian-}" ;;
+    package-*) package --suite "${1#package-}" ;;
+    rpm) ./dev rpm ;;
+    fuzz) ./dev fuzz ;;
+    soak-faults) ctest --test-dir build/release -R '^soak[.]faults$' --no-tests=error --output-on-failure ;;
+    soak-tree) ctest --test-dir build/release -L '^guest-all$' -R '^soak[.]tree' --no-tests=error --output-on-failure ;;
+  esac
+}
+
+# "PASSED FAILED SKIPPED" of CTest's output; "- - -" for a job that has no tests of CTest.
+counts() { # LOG
+  awk '/ tests passed, [0-9]+ tests? failed out of [0-9]+/ { failed += $(NF - 6); total += $NF; any = 1 }
+    /^[0-9 ]+\/[0-9]+ Test .*\*\*\*Skipped/ { skipped++ }
+    END { if (any) print total - failed - skipped, failed + 0, skipped + 0; else print "- - -" }' "$1"
+}
+
+record() { # NAME RESULT SECONDS
+  local passed failed skipped cpu commit
+  read -r passed failed skipped < <(counts "$logs/$1.log")
+  commit=$(git rev-parse --short=12 HEAD)$(git diff --quiet HEAD -- . ":!$table" || echo -dirty)
+  cpu=$(sed -n 's/^model name\t*: //p' /proc/cpuinfo | head -n 1)
+  {
+    sed '/^|/d' "$table"
+    echo '| job | result | date | commit | passed | failed | skipped | minutes | machine |'
+    echo '|---|---|---|---|---|---|---|---|---|'
+    {
+      sed -n '/^| \(job \|---\)/d; /^|---/d; /^|/p' "$table" | grep -vF "| $1 |" || true
+      printf '| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n' "$1" "$2" "$(date -u +%F)" "$commit" \
+        "$passed" "$failed" "$skipped" "$((($3 + 59) / 60))" "$(nproc) CPUs, ${cpu:-unknown}, guests emulated"
+    } | LC_ALL=C sort
+  } >"$table.new"
+  mv "$table.new" "$table"
+}
+
+test_all() { # [N/M]
+  local which=${1:-1/1} job jobs result started bad=0
+  if ! [[ $which =~ ^[1-9][0-9]*/[1-9][0-9]*$ ]] || [ "${which%/*}" -gt "${which#*/}" ]; then die "usage: ./dev test --all [--part N/M]"; fi
+  packages+=(chromium fonts-dejavu-core)
+  deps
+  build release -DWQ_TUNED_UNIT_TESTS=ON
+  tests/guest/fetch.sh 6.12 7.2
+  fetch_prometheus
+  mapfile -t jobs < <(all_jobs | part "${which%/*}" "${which#*/}")
+  [ ${#jobs[@]} -gt 0 ] || die "part $which has no job"
+  mkdir -p "$logs"
+  for job in "${jobs[@]}"; do
+    say "$job"
+    started=$SECONDS result=passed
+    (run_job "$job") >"$logs/$job.log" 2>&1 || { result=FAILED bad=1; tail -n 40 "$logs/$job.log"; }
+    record "$job" $result $((SECONDS - started))
+    grep -F "| $job |" "$table"
+  done
+  return $bad
+}
