@@ -42,6 +42,8 @@ sleep 1 # what follows from it is written
 step "the verdict, and what is in force"
 note "$first"
 note "$wq: $(scope_of "$wq")"
+step "what it is worth, in the first lines of status: that is measured by pairs after the verdict, which take longer than a demo"
+wq-tunectl status | sed '/^TARGET/,$d'
 systemctl stop wq-tuned
 no_follower
 note "after systemctl stop wq-tuned: $(scope_of "$wq"), as the kernel had it"
@@ -70,5 +72,6 @@ note "$wq: $(scope_of "$wq")"
 systemctl disable --now wq-tuned 2>/dev/null
 no_follower
 note "after the stop: $(scope_of "$wq"), as the administrator had it; $(entries) settings of wq-tuned are left"
+echo default >"$workqueues/$wq/affinity_scope" # it was this script, not wq-tuned, that had set it
 
 step "$first"

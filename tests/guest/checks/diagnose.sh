@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# timeout: 400
+# timeout: 600
 # shellcheck disable=SC2016 # these dollars are jq's
 # `wq-tunectl diagnose` names a known hog first, shows per-CPU work as such, and names who disturbs isolated
 # CPUs, with the right counts. Nothing of it stays in the kernel, in whatever way it ends. Without BPF it
@@ -54,7 +54,10 @@ check_eq "complaints" "" "$(cat $dir/err)"
 jq -c '.work[] | select(.cpu >= 0.01) | [.cpu, .function, .workqueue, .kind]' $dir/json
 jq -c '.workqueues[0]' $dir/json
 holds "it comes first" '.work[0] | .function == "kcryptd_crypt [dm_crypt]" and .workqueue == "'"$unbound"'" and .kind == "unbound"'
-holds "nothing is missing" '.missing == [] and .attributed == "ticks"'
+case $guest_kernel in
+  6.*) holds "nothing is missing" '.missing == [] and .attributed == "ticks"' ;;
+  *) holds "nothing but some items' times is missing" '(.missing | length <= 1 and all(test("^[0-9]+ items?: not timed"))) and .attributed == "ticks"' ;;
+esac
 holds "it used CPUs, no more than there are" '.work[0].cpu | . > 0.05 and . <= 8'
 holds "its kworkers have names, CPUs and the CPU time" '.work[0] | .cpu as $cpu | (.kworkers | length > 0 and
   all(.name | test("^kworker/u?[0-9]+:[0-9]+H?$"))) and (.kworkers | map(.cpu) | add - $cpu | fabs < 1e-6) and
