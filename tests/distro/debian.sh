@@ -19,10 +19,9 @@ get_root() {
   say "$suite: unpacking (some minutes)"
   as_root rm -rf --one-file-system "$root.new"
   # mmdebstrap's mounts of /proc, /sys and /dev are in their own namespace, and end with it.
-  source_line "$suite" | as_root unshare --mount mmdebstrap --quiet --mode=root --variant=apt \
+  source_line "$suite" | as_root unshare --mount env PATH=/usr/sbin:/usr/bin:/sbin:/bin mmdebstrap --quiet --mode=root --variant=apt \
     --include="ca-certificates,debian-archive-keyring${packages:+,$packages}" \
     --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Languages "none"' \
-    --dpkgopt='path-exclude=/usr/share/locale/*' \
     "$suite" "$root.new" - >"$cache/debian/$suite.log" 2>&1 ||
     { tail -n 20 "$cache/debian/$suite.log"; die "$suite could not be unpacked"; }
   as_root mkdir -p "$root.new/src" "$root.new/cache"

@@ -9,7 +9,7 @@ tree=$(mktemp -d /tmp/wq-tuned-tree.XXXXXX)
 trap 'rm -rf --one-file-system "$tree"' EXIT
 
 # Its mounts of /proc, /sys and /dev are nobody else's, and end with it.
-printf '%s\n' "$line" | unshare --mount mmdebstrap --quiet --mode=root --variant=minbase --include="systemd-sysv,udev,dbus,$packages" \
+printf '%s\n' "$line" | unshare --mount env PATH=/usr/sbin:/usr/bin:/sbin:/bin mmdebstrap --quiet --mode=root --variant=minbase --include="systemd-sysv,udev,dbus,$packages" \
   --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Languages "none"' \
   --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
   --dpkgopt='path-exclude=/usr/share/locale/*' \
