@@ -202,6 +202,11 @@ holds "five programs were attached, and then none" '.loaded == 5 and .left == 0'
 holds "at most 8 MB of maps" '.map_bytes <= 8e6'
 
 note "-- contention: many CPUs on one pool, and one CPU"
+# diagnose compares with the lowest wait of another workqueue: that of c1, on which nobody waits.
+udevadm control --start-exec-queue
+crypt_open c1 1
+udevadm settle
+udevadm control --stop-exec-queue
 # `issued_by CPUS`: writes of 4 kB from each of CPUS, one after the other; their lock wait and its share.
 issued_by() {
   local cpu issuers=()
@@ -214,6 +219,7 @@ issued_by() {
     issuers+=($!)
   done
   wait "${issuers[@]}" || fail "dd: exit code $?"
+  taskset -c 0 dd if=/dev/zero of=/dev/mapper/c1 bs=4k count=200 oflag=direct 2>/dev/null
   kill -INT "$pid"
   counted >/dev/null
   quickly
@@ -232,6 +238,7 @@ holds "queue_work() takes the known times" '.enqueue_ns | .p50 >= 4.5e5 and .p90
 echo default >"$workqueues/$wq/affinity_scope"
 udevadm control --start-exec-queue
 udevadm settle
+crypt_close c1
 
 note "-- all that follow the default scope"
 counting @default 6
