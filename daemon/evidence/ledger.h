@@ -13,7 +13,6 @@
 #include "base/journal.h"
 #include "base/result.h"
 #include "evidence/comparison.h"
-#include "evidence/e_process.h"
 #include "state/described.h"
 #include "state/state_file.h"
 

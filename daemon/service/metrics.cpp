@@ -17,7 +17,7 @@
 #include "base/version.h"
 #include "machine/bpf_errors.h"
 #include "machine/isolation.h"
-#include "service/worth.h"
+#include "service/status.h"
 
 namespace wq {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "policy/policy_text.h"
-#include "service/worth.h"
+#include "service/status.h"
 
 namespace wq {
 namespace {

@@ -17,7 +17,7 @@
 #include "machine/hwloc_topology.h"
 #include "machine/isolation.h"
 #include "machine/kernel_info.h"
-#include "owned/restore.h"
+#include "owned/writer.h"
 #include "policy/load_policy.h"
 #include "policy/policy_text.h"
 #include "service/restorer.h"
@@ -233,7 +233,7 @@ void Service::tick() {
     look_at_dates();
     if (!is_measuring()) publisher_.sample(*parts_->counters);
     follow(Cause::tick);
-    // A look copies all targets (all_before_us() in targets/targets.cpp).
+    // A look copies all targets (all_before_us() in targets/engine.cpp).
     if (!is_measuring()) give_back_heap();
 }
 

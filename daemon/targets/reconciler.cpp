@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <syslog.h>
 
-#include "owned/restore.h"
+#include "owned/writer.h"
 
 namespace wq {
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "owned/writer.h"
-#include "targets/decide.h"
 #include "targets/target.h"
 
 namespace wq {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The wait for the lock, the pools and the kworkers of both arms.
-#include "evidence/contention.h"
+#include "evidence/verdicts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

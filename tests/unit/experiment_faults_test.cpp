@@ -6,7 +6,7 @@
 
 #include "fake_experiment.h"
 #include "manual_writer.h"
-#include "owned/restore.h"
+#include "owned/writer.h"
 
 namespace wq {
 namespace {

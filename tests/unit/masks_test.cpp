@@ -7,7 +7,7 @@
 
 #include "fake_log.h"
 #include "fake_workqueue_files.h"
-#include "owned/restore.h"
+#include "owned/writer.h"
 #include "targets/mask_keeper.h"
 #include "temp_tree.h"
 

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "owned/restore.h"
+#include "owned/writer.h"
 
 namespace wq::test {
 namespace {

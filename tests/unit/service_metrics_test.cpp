@@ -8,7 +8,7 @@
 #include <csignal>
 #include <string>
 
-#include "owned/restore.h"
+#include "owned/writer.h"
 #include "service_rig.h"
 
 namespace wq {

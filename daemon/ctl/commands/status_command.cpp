@@ -22,7 +22,6 @@
 #include "machine/udev.h"
 #include "policy/load_policy.h"
 #include "service/status.h"
-#include "service/worth.h"
 #include "targets/conditions.h"
 #include "targets/inventory.h"
 #include "targets/step.h"
