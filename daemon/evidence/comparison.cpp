@@ -69,17 +69,17 @@ double log_factor(double z) {
 }
 
 void EProcess::add(double x) {
-    state_.squares += x * x;
-    state_.count++;
-    const double scale = std::sqrt(state_.squares / static_cast<double>(state_.count));
+    squares += x * x;
+    count++;
+    const double scale = std::sqrt(squares / static_cast<double>(count));
     if (scale == 0) return;
     for (std::size_t i = 0; i < kStakes.size(); i++)
-        state_.logs[i] = std::clamp(state_.logs[i] + log_factor(kStakes[i] * x / scale), -kMostLog, kMostLog);
+        logs[i] = std::clamp(logs[i] + log_factor(kStakes[i] * x / scale), -kMostLog, kMostLog);
 }
 
 double EProcess::log_of_large_stakes() const {
     std::array<double, kStakes.size() - kFirstLarge> logs{};
-    std::copy(state_.logs.begin() + kFirstLarge, state_.logs.end(), logs.begin());
+    std::copy(logs.begin() + kFirstLarge, logs.end(), logs.begin());
     return log_mean(logs);
 }
 
@@ -90,12 +90,12 @@ constexpr double kMemory = 0.98;  // weight of the past: its half-life is 34 val
 }  // namespace
 
 void EDetector::add(double x) {
-    state_.squares = kMemory * state_.squares + x * x;
-    state_.weight = kMemory * state_.weight + 1;
-    const double scale = std::sqrt(state_.squares / state_.weight);
+    squares = kMemory * squares + x * x;
+    weight = kMemory * weight + 1;
+    const double scale = std::sqrt(squares / weight);
     for (std::size_t i = 0; i < kStakes.size(); i++) {
         const double factor = scale == 0 ? 0 : log_factor(kStakes[i] * x / scale);
-        state_.logs[i] = std::max(0.0, state_.logs[i]) + factor;
+        logs[i] = std::max(0.0, logs[i]) + factor;
     }
 }
 
@@ -113,12 +113,8 @@ bool is_measured(const PairValues& v) {
 }
 
 void add_difference(Comparison::Column& column, double d) {
-    EProcess worse(column.worse);
-    EProcess better(column.better);
-    worse.add(d - std::log1p(column.counter.tolerance));
-    better.add(-d);
-    column.worse = worse.state();
-    column.better = better.state();
+    column.worse.add(d - std::log1p(column.counter.tolerance));
+    column.better.add(-d);
     column.sum += d;
     column.largest = std::max(column.largest, std::abs(d));
     column.last.push_back(d);
@@ -218,8 +214,8 @@ void Comparison::add_lost_window(Side side) {
 }
 
 Decision Comparison::decide(const DecisionRule& rule) const {
-    const auto log_of = [&](const EProcess::State& state) {
-        return rule.quick ? EProcess(state).log_of_large_stakes() : log_mean(state.logs);
+    const auto log_of = [&](const EProcess& state) {
+        return rule.quick ? state.log_of_large_stakes() : state.log();
     };
     const auto log_worse = [&](const Column& column) { return log_of(column.worse); };
     const auto log_better = [&](const Column& column) { return log_of(column.better); };

@@ -39,54 +39,33 @@ double log_mean(const std::array<double, N>& logs) {
 // An e-process: a product of factors. If the sign of each value is random, given its size and all earlier
 // values, each factor has mean 1. The product starts at 1, and the probability that it ever reaches c is at
 // most 1/c (Ville). So it may be checked after every value. evidence/comparison.cpp explains why.
-class EProcess {
-  public:
-    // The complete state, for storing it in a file and continuing later.
-    struct State {
-        StakeLogs logs{};
-        double squares = 0;  // sum of x * x
-        std::uint64_t count = 0;
-        friend bool operator==(const State&, const State&) = default;
-    };
-
-    EProcess() = default;
-    explicit EProcess(const State& state) : state_(state) {}
+struct EProcess {
+    StakeLogs logs{};
+    double squares = 0;  // sum of x * x
+    std::uint64_t count = 0;
 
     // X: finite. A zero does not change the e-value.
     void add(double x);
     // ln of the e-value, the mean over the stakes.
-    [[nodiscard]] double log() const { return log_mean(state_.logs); }
+    [[nodiscard]] double log() const { return log_mean(logs); }
     // The same for the stakes from 1/2 on only: fewer values of one sign make it large.
     [[nodiscard]] double log_of_large_stakes() const;
-    [[nodiscard]] const State& state() const { return state_; }
-
-  private:
-    State state_;
+    friend bool operator==(const EProcess&, const EProcess&) = default;
 };
 
 // An e-detector watches for a change at an unknown time (Shin, Ramdas, Rinaldo, "E-detectors", 2022): a
 // CUSUM of e-values, M_k <- max(1, M_k) * factor_k, averaged over the stakes. If the signs are random, its
 // mean after n values is at most n. So an alarm at M >= c comes on average after c values or later.
-class EDetector {
-  public:
-    struct State {
-        StakeLogs logs{};    // ln M_k
-        double squares = 0;  // exponentially weighted sum of x * x
-        double weight = 0;   // sum of the weights
-        friend bool operator==(const State&, const State&) = default;
-    };
-
-    EDetector() = default;
-    explicit EDetector(const State& state) : state_(state) {}
+struct EDetector {
+    StakeLogs logs{};    // ln M_k
+    double squares = 0;  // exponentially weighted sum of x * x
+    double weight = 0;   // sum of the weights
 
     // X: finite. The scale is an exponentially weighted root mean square, so that a load whose noise grew
     // soon stops looking like harm.
     void add(double x);
-    [[nodiscard]] double log() const { return log_mean(state_.logs); }
-    [[nodiscard]] const State& state() const { return state_; }
-
-  private:
-    State state_;
+    [[nodiscard]] double log() const { return log_mean(logs); }
+    friend bool operator==(const EDetector&, const EDetector&) = default;
 };
 
 // The change of a cost in percent; positive is worse. Only descriptive: the comparison stopped because of
@@ -186,8 +165,8 @@ class Comparison {
     // The state of one counter. A ledger stores it.
     struct Column {
         ComparedCounter counter;
-        EProcess::State worse = {};
-        EProcess::State better = {};
+        EProcess worse = {};
+        EProcess better = {};
         double sum = 0;             // sum of the differences
         double largest = 0;         // |difference|
         double reference_cost = 0;  // sums of the values

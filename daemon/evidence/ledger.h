@@ -47,7 +47,7 @@ struct AfterVerdict : DifferenceSums {
 struct LedgerEntry {
     LedgerKey key;
     std::vector<Comparison::Column> columns;
-    std::vector<EDetector::State> watch;  // as many as columns, once there is an improvement to watch
+    std::vector<EDetector> watch;  // as many as columns, once there is an improvement to watch
     // As many as columns, those of guards empty, once there is such a pair. Cleared by `regressed`, and
     // when another arm improves on the candidate.
     std::vector<AfterVerdict> after;

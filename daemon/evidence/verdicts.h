@@ -49,7 +49,7 @@ std::string lock_text(const Contention& contention, const std::string& reference
 std::string pools_text(const Contention& contention, const std::string& reference,
                        const std::string& candidate);
 
-// Below this, a finer scope can hardly gain by the lock.
+// With less, a finer scope can hardly gain by the lock.
 inline constexpr double kLeastLockPercent = 1;
 
 // The work of one target under two arms that it compares, as of its last pairs. In memory only: after a
