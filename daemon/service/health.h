@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/cpu_set.h"
 #include "base/journal.h"
 #include "bpf/bpf_workqueues.h"
 #include "bpf/work_counters.h"
@@ -71,10 +72,31 @@ class Health {
     std::map<std::string, std::uint64_t> hogs_;
 };
 
-// Looks once a minute, and before the daemon's own writes, after which the kernel's counts restart. All looks
-// together take at most a hundredth of the time, however many workqueues there are: then they are rarer, and
-// what was counted between the last look and a write is lost. All constructor arguments must outlive this
-// object.
+// Sums up the items of per-CPU workqueues that start on isolated CPUs, from looks at the kernel's own counts.
+// The first look is only the start value. So is the first one after the set of isolated CPUs changed; the
+// sums until then are kept.
+class IsolatedItems {
+  public:
+    // Adds a look. NOW: the kernel's counts on CPUS, the isolated CPUs.
+    void add(const CpuSet& cpus, const std::vector<StartedWork>& now);
+    // The isolated CPUs at the last look.
+    [[nodiscard]] const CpuSet& cpus() const { return cpus_; }
+    // The sums by name, of existing workqueues that ever had work there.
+    [[nodiscard]] std::map<std::string, std::uint64_t> items() const;
+
+  private:
+    struct Known {
+        std::uint64_t counted = 0;  // the kernel's count at the last look
+        std::uint64_t items = 0;    // the sum
+    };
+    CpuSet cpus_;
+    std::map<std::pair<std::uint64_t, std::string>, Known>
+        known_;  // by address, which is used again, and name
+};
+
+// Looks at both once a minute, and at Health before the daemon's own writes, after which the kernel's counts
+// restart. Looks take at most a hundredth of the time: with many workqueues they are rarer, and what was
+// counted between the last look and a write is lost.
 class HealthWatch {
   public:
     // NOW: CLOCK_MONOTONIC, in us.
@@ -83,23 +105,28 @@ class HealthWatch {
 
     // Call it at each tick, but not while windows are measured.
     void tick(WorkCounters& counters);
-    // Call it before writes. In the first minute, it does nothing before the first tick: the daemon's start
-    // does not wait for the programs, and nothing can be lost.
+    // In the first minute, nothing before the first tick: the daemon's start does not wait for the programs.
     void before_writes(WorkCounters& counters);
     [[nodiscard]] const Health& health() const { return health_; }
+    [[nodiscard]] const IsolatedItems& isolated() const { return isolated_; }
 
   private:
     static constexpr std::uint64_t kPeriod = 60 * kSecond;
     static constexpr std::uint64_t kShare = 100;
     void look(WorkCounters& counters);
+    void look_at_isolated(WorkCounters& counters);
+    // Why there are no metrics of WHAT; "" if there are. Logged if that is new.
+    void say(std::string& last, const char* what, const std::string& why);
 
     const Paths& paths_;
     Log& log_;
     std::function<std::uint64_t()> now_;
     Health health_;
+    IsolatedItems isolated_;
     std::uint64_t next_ = 0;                       // when the next look at a tick is due
     std::uint64_t not_before_ = now_() + kPeriod;  // the next look before a write
-    std::string error_;                            // last logged reason why there are no metrics
+    std::string error_;                            // of health_, last logged
+    std::string isolated_error_;                   // of isolated_
 };
 
 }  // namespace wq

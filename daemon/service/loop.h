@@ -69,7 +69,7 @@ class Loop {
 };
 
 // When the next look at all targets is due: 200 ms after the last of a burst of events, at most 1 s after the
-// first. Without events, a failure is tried again after 250 ms, and then after twice the time, up to 4 s.
+// first. A failure is tried again after 250 ms, and then after twice the time, up to 4 s.
 class Agenda {
   public:
     static constexpr std::uint64_t kQuiet = 200'000;

@@ -2,7 +2,6 @@
 #include "service/metrics.h"
 
 #include <fmt/format.h>
-#include <syslog.h>
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -15,8 +14,6 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "machine/bpf_errors.h"
-#include "machine/isolation.h"
 #include "service/status.h"
 
 namespace wq {
@@ -417,45 +414,6 @@ std::string metrics_text(const MetricsInput& in) {
     add_verdicts(out, in);
     add_worth(out, in);
     return std::move(out).text();
-}
-
-void IsolatedItems::add(const CpuSet& cpus, const std::vector<StartedWork>& now) {
-    const bool same = std::exchange(cpus_, cpus) == cpus;
-    const auto before = std::exchange(known_, {});
-    std::set<std::string> names;
-    for (const StartedWork& one : now) {
-        const Key key{one.address, one.workqueue};
-        const auto at = before.find(key);
-        Known& sum = known_[key] = at != before.end() ? at->second : Known{};
-        // A new workqueue starts at zero. If the count fell, another workqueue has reused the address and the
-        // name.
-        if (same) sum.items += one.items - (one.items >= sum.counted ? sum.counted : 0);
-        sum.counted = one.items;
-        names.insert(one.workqueue);
-    }
-    // A counter of a metric must not fall. So the items of a workqueue that is gone stay in the sum of its
-    // name, as long as another workqueue has that name.
-    for (const auto& [key, sum] : before)
-        if (!known_.contains(key)) gone_[key.second] += sum.items;
-    std::erase_if(gone_, [&](const auto& one) { return !names.contains(one.first); });
-}
-
-std::map<std::string, std::uint64_t> IsolatedItems::items() const {
-    std::map<std::string, std::uint64_t> out = gone_;
-    for (const auto& [key, sum] : known_) out[key.second] += sum.items;
-    return out;
-}
-
-void IsolatedWatch::tick(WorkCounters& counters) {
-    if (ticks_++ % kTicks != 0) return;
-    const CpuSet cpus = read_isolation(paths_).cpus();
-    const auto started = cpus.empty() ? std::vector<StartedWork>{} : counters.started_on(cpus);
-    if (started) items_.add(cpus, *started);
-    if (!started && passes(started.error())) return;
-    const std::string why = started ? "" : started.error().text;
-    if (!why.empty() && why != error_)
-        log_.write({LOG_NOTICE, Event::none, "no metric of work on isolated CPUs: " + why});
-    error_ = why;
 }
 
 }  // namespace wq

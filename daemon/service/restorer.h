@@ -8,10 +8,8 @@
 
 namespace wq {
 
-// Restores settings when no daemon runs. ExecStopPost= and OnFailure= run the program wq-tuned-restore. It
-// needs only the C library, so that it works even if a half-finished upgrade prevents the daemon from being
-// loaded. So it reads no policy and does not use the bus: the daemon leaves the necessary information in the
-// runtime directory.
+// Restores settings when no daemon runs, for ExecStopPost= and OnFailure=. It needs only the C library, so
+// that it works in the middle of an upgrade: it reads no policy and no bus, but what the daemon left in /run.
 
 // Records whether the policy in force keeps settings (on_exit = "keep"). Call it whenever a policy takes
 // effect.
@@ -28,9 +26,8 @@ struct RestoreOptions {
 };
 
 // Writes in status.json that no daemon runs, restores our settings and removes the metrics, unless settings
-// are kept or the unit is only restarted. It is a restart if the daemon recorded one and systemd reports
-// success ($SERVICE_RESULT). Does nothing while a daemon or `wq-tunectl ab` runs; with `all`, this is the
-// error EWOULDBLOCK. Other errors: a setting could not be restored.
+// are kept or the unit is only restarted: the daemon recorded that, and $SERVICE_RESULT is success. Does
+// nothing while a daemon or `wq-tunectl ab` runs; with `all`, this is the error EWOULDBLOCK.
 Status restore_after_exit(const RestoreOptions& options);
 
 }  // namespace wq

@@ -317,11 +317,10 @@ json counted_json(const Watched& watched) {
             {"work_seconds", std::round(watched.seconds * 10) / 10}};
 }
 
-json features_json(const KernelInfo& kernel, const KernelFeatures& features, bool cut_short) {
+json features_json(const KernelInfo& kernel, const KernelFeatures& features) {
     json named = json::object();
     for (const NamedFeature& feature : kFeatures)
         named[std::string(feature.name)] = value_or_null(features.*feature.value);
-    if (cut_short) named["exact_parsing"] = false;
     return {{"release", word_or_null(kernel.release)}, {"features", std::move(named)}};
 }
 

@@ -51,27 +51,24 @@ std::vector<std::string> hosts_in_force(const Policy& policy);
 // One line of JSON. Names that are not UTF-8 are shown with replacement characters.
 std::string dump_json(const nlohmann::json& document);
 
-// /run/wq-tuned/status.json: what the daemon knows, for everybody. It names the process that wrote it, so
-// that it is not believed after that process has ended.
-
-// The text of the file: DOCUMENT (status.h) of this process.
+// The text of /run/wq-tuned/status.json. It names this process, so that it is not believed after its end.
 std::string status_text(nlohmann::json document);
 
-// Returns the document of the daemon that runs now. Error: ESRCH if none runs; the text says why the file is
-// not believed, "" if there is none or the restorer has replaced it.
+// The document of the daemon that runs. Error: ESRCH if none runs; the text says why the file is not
+// believed,
+// "" if there is none or the restorer has replaced it.
 Result<nlohmann::json> read_status(const Paths& paths);
 
 // "isolation" of `wq-tunectl status --json`: the isolated CPUs, and the work that the daemon counted on them.
 nlohmann::json isolation_json(const Isolation& isolation);
 nlohmann::json counted_json(const Watched& watched);
 
-// "kernel" of `wq-tunectl status --json`: its release and its features. CUT_SHORT: the kernel stored only a
-// prefix of a scope name that we wrote, which proves that its parsing is not exact.
-nlohmann::json features_json(const KernelInfo& kernel, const KernelFeatures& features, bool cut_short);
+// "kernel" of `wq-tunectl status --json`: its release and its features.
+nlohmann::json features_json(const KernelInfo& kernel, const KernelFeatures& features);
 
-// The source of the pods for plans, {"source": "kernel" | "model", "why", "differ"}: "why" is the reason
-// that the kernel's own pods were not read, or null. "differ" has the kernel's pods of each scope where they
-// differ from the model, as lists of online CPUs.
+// The source of the pods for plans, {"source": "kernel" | "model", "why", "differ"}: why the kernel's own
+// pods were not read, or null; its pods of each scope where they differ from the model, as lists of online
+// CPUs.
 nlohmann::json pods_json(const KernelInfo& kernel, const Topology& topology);
 
 // What the scopes in force are worth against the kernel's setting, from the pairs that AfterVerdict has.

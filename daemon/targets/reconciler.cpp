@@ -122,8 +122,6 @@ void Reconciler::take_failure(Managed& item, const std::string& word, const Outc
         case End::foreign:
             return leave_to_writer(item, outcome.text);
         case End::unsupported:
-            if (word != outcome.text && !outcome.text.empty() && word.starts_with(outcome.text))
-                counts_.names_cut_short = true;
             return refuse(item, State::unsupported, word,
                           fmt::format("the kernel stored {} for {}; baseline put back", outcome.found(),
                                       quoted(item.file(), word)),
