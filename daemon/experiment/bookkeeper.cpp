@@ -76,6 +76,12 @@ void leave_reference(LedgerFile& ledger, const Engine& engine, const Taker& take
     ledger.put(std::move(entry));
 }
 
+// Whether a rule keeps the arm in force whatever the evidence says: then nothing is taken back.
+bool is_held(const Engine& engine, const Taker& taker) {
+    const ScopeWish* wish = wish_for(engine.targets().at(taker.name).now, engine.policy());
+    return wish != nullptr && wish->hold;
+}
+
 std::string text_of(const Arms& arms) {
     return fmt::format("{} against {}", arms.candidate.name(), arms.reference.name());
 }
@@ -139,11 +145,6 @@ ExperimentTotals Bookkeeper::totals() const {
     return out;
 }
 
-bool Bookkeeper::can_judge() const {
-    const auto& counters = edges_.engine.keys().measures().counters;
-    return !counters.empty() && !counters.front().guard;
-}
-
 LedgerEntry Bookkeeper::entry_of(const LedgerKey& key) const {
     if (const LedgerEntry* known = ledger_.ledger().find(key); known != nullptr) return *known;
     LedgerEntry out;
@@ -171,6 +172,19 @@ void Bookkeeper::begun(const std::vector<Member>& members) {
         say(LOG_INFO, Event::comparison_begun, taker,
             fmt::format("{} is compared with {}", taker.arms.candidate.name(), taker.arms.reference.name()));
     }
+}
+
+// A transient error is logged only if the comparison was ordered, and any other one once.
+void Bookkeeper::cannot_begin(const Member& member, const Error& why) {
+    const Taker& taker = member.taker;
+    const bool passes = kind_of_error(why.code) == Outcome::Kind::transient;
+    const bool news = !passes && book_.of(taker.name).aside.why != why.text;
+    book_.put_off(taker.name, why.text, edges_.clock.now());
+    if (news || taker.by_hand)
+        edges_.log.write({LOG_NOTICE, Event::none, "no slot could begin: " + why.text});
+    if (!taker.by_hand) return;
+    give_up(member, why.text);
+    write();
 }
 
 void Bookkeeper::left(const SlotRun::Left& left) {
@@ -252,12 +266,6 @@ void Bookkeeper::drop(const Member& member, const std::string& why) {
     if (taker.by_hand) give_up(member, why);
 }
 
-// Whether a rule keeps the arm in force whatever the evidence says: then nothing is taken back.
-bool Bookkeeper::is_held(const Taker& taker) const {
-    const ScopeWish* wish = wish_for(edges_.engine.targets().at(taker.name).now, edges_.engine.policy());
-    return wish != nullptr && wish->hold;
-}
-
 void Bookkeeper::use(const SlotRun::Done& done, const PairEvidence& evidence, double in_place) {
     const Member& member = *done.member;
     const Taker& taker = member.taker;
@@ -270,9 +278,10 @@ void Bookkeeper::use(const SlotRun::Done& done, const PairEvidence& evidence, do
             return drop(member, why);
     if (!evidence.lost) see(member, done.result, notes.seen[taker.arms.key()], entry);
     const std::int64_t wall = edges_.clock.wall();
-    const Accrual accrual = accrue(entry, evidence,
-                                   {judge().settings.alpha, taker.candidates, judge().settings.max_pairs,
-                                    judge().run_length, taker.candidate_holds && !is_held(taker), wall});
+    const Accrual accrual =
+        accrue(entry, evidence,
+               {judge().settings.alpha, taker.candidates, judge().settings.max_pairs, judge().run_length,
+                taker.candidate_holds && !is_held(edges_.engine, taker), wall});
     (watched ? notes.streaks.missed : notes.streaks.dropped) = 0;
     notes.aside.failures = 0;
     totals_.pairs++;
@@ -373,7 +382,8 @@ VerdictRecord Bookkeeper::record_of(const Member& member, const Decision& decisi
 }
 
 VerdictRecord Bookkeeper::record_so_far(const Member& member) const {
-    if (!can_judge()) return record_of(member, {}, {}, 1);  // an entry would have only guards
+    if (!edges_.engine.keys().measures().can_judge())
+        return record_of(member, {}, {}, 1);  // an entry would have only guards
     const LedgerEntry entry = entry_of(member.taker.key);
     const Decision decision = decision_of(entry, judge().settings.alpha, member.taker.candidates);
     return record_of(member, decision, entry.columns, entry.alarms + 1);

@@ -70,8 +70,8 @@ inline constexpr std::uint64_t kLongestWindow = 10'000'000;  // us, for a single
 // it gets a longer window, up to kLongestWindow.
 SlotSize size_of_slot(const std::vector<std::uint64_t>& writes, std::uint64_t window, std::size_t most);
 
-// The coins of the slot in progress. They are in /run before the slot's first write. If the daemon is killed
-// during the slot, the next one reads which arm ran, and counts the window against that arm.
+// The coins of the slot in progress, in /run before its first write. If the daemon is killed, the next one
+// reads which arm ran, and counts the window against it.
 struct Coins {
     struct Member {
         std::string target;

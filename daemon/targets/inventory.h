@@ -64,6 +64,8 @@ struct Measures {
     std::vector<ComparedCounter> counters;
     std::string lacks;      // what cannot be counted
     std::string scheduler;  // sched_ext ops in force, cache-aware scheduling
+    // Guards alone decide nothing. They come last.
+    [[nodiscard]] bool can_judge() const { return !counters.empty() && !counters.front().guard; }
 };
 
 // What comparisons measure under JUDGING. WORK_COUNTED: the work of workqueues can be counted here; if not,
