@@ -58,12 +58,11 @@ struct Refusal {
 // What the daemon knows about the files of one entry: of a target or of a mask.
 struct Managed : Shown {
     OwnedStore* store = nullptr;  // has the entry
-    // What an external writer wrote, as plain(). The files are left alone until the baseline is back and the
-    // policy is reloaded.
+    // What an external writer wrote, as plain(). The files are left alone until a reload.
     std::optional<std::string> external;
     std::string held;  // the word before the running slot: writing it back is logged only as debug
-    // What the files held at the last look, to notice external writers if there is no entry yet. If there is
-    // one, it says what they hold. Without a text: not known.
+    // What the files held at the last look, to notice external writers while there is no entry. Without a
+    // text: not known.
     Values last;
     std::vector<Refusal> refused;
     unsigned failures = 0;  // consecutive transient failures
@@ -89,8 +88,8 @@ struct Managed : Shown {
     [[nodiscard]] bool holds_ours() const;
     // Whether their strictness may be ours.
     [[nodiscard]] bool owns_strict() const;
-    // Call after the files were read. STRICT: empty if it was not read. Reduces the claim to what is in
-    // place. Returns what an external writer wrote, as plain(), if that is new.
+    // Call after the files were read (STRICT: empty if not). Reduces the claim to what is in place. Returns
+    // what an external writer wrote, as plain(), if that is new.
     std::optional<std::string> notice(std::optional<bool> strict);
 
     void show(Shown what) { static_cast<Shown&>(*this) = std::move(what); }
@@ -102,8 +101,7 @@ struct Managed : Shown {
     [[nodiscard]] Values seen() const { return last.main.empty() ? Values{} : values(); }
     // Whether a transient failure waits for another try.
     [[nodiscard]] bool wants_retry() const { return failures > 0 && failures < kTries; }
-    // The baseline could not be put back kTries times: this is tried again only after a reload, or at the
-    // end.
+    // The baseline could not be put back kTries times: tried again only after a reload, or at the end.
     [[nodiscard]] bool is_stuck() const { return stuck >= kTries; }
     // Call after a reload.
     void start_over() {
@@ -145,8 +143,7 @@ struct Target : Managed {
     [[nodiscard]] Holder holder() const;  // who decides what it holds now
     // An order, or its end. SCOPE: of a pin. The next write carries it out.
     void hold(Holder by, const std::string& scope = "");
-    // It with the values of its baseline. Plans are made from this, so that our own writes do not influence
-    // them.
+    // It with the values of its baseline: our own writes must not influence plans.
     [[nodiscard]] Workqueue before_us() const;
 };
 

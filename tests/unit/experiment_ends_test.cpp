@@ -154,14 +154,6 @@ TEST_F(ExperimentEnds, WhatEndsTheSlotAtOnceCountsAgainstTheArmThatRan) {
     EXPECT_EQ(view("writeback")->decision.pairs, known + 1);
 }
 
-TEST_F(ExperimentEnds, AReloadOfTheSamePolicyDoesNot) {
-    into_slot();
-    use(engine_->policy());
-    EXPECT_TRUE(experiment_->is_measuring());
-    run_slot();
-    EXPECT_EQ(pairs(), 2U);
-}
-
 TEST_F(ExperimentEnds, OtherCountersMakeAnotherComparison) {
     for (int i = 0; i < 3; i++) run_slot();
     Policy policy = engine_->policy();
@@ -200,13 +192,6 @@ TEST_F(ExperimentEnds, AWriteThatFailsIsTriedLessAndLess) {
     EXPECT_LT(experiment_->totals().cut_off, 12U);
     EXPECT_GT(experiment_->totals().cut_off, 3U);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
-}
-
-TEST_F(ExperimentEnds, AKernelThatRefusesThePlanEndsItForGood) {
-    refuse("smt", EINVAL);
-    run(600);
-    EXPECT_EQ(state("kcryptd"), State::quarantined);
-    EXPECT_EQ(experiment_->totals().cut_off, 1U);
 }
 
 TEST_F(ExperimentEnds, TheSearchGoesOnWithoutWhatTheKernelRefuses) {
@@ -342,24 +327,6 @@ TEST_F(ExperimentEnds, WhatNoRuleNamesAnyMoreLeavesItsSlot) {
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
-TEST_F(ExperimentEnds, WhatServesSwapIsTriedOnlyIfARuleNamesIt) {
-    const std::string crypt = "kcryptd-254:0-1";
-    tree_.write("proc/swaps", "Filename Type Size\n/dev/dm-0 partition 1024\n");
-    tree_.write("sys/class/block/dm-0/dev", "254:0\n");
-    tree_.add(test::Dir("sys/devices/virtual/workqueue", {test::workqueue(crypt, {.cpumask = "ffffff"})}));
-    use_traffic({crypt, "writeback"});
-    start(smt_alone());
-    ASSERT_TRUE(run_to_slot());
-    EXPECT_THAT(counters_.targets, testing::ElementsAre("writeback"));
-    EXPECT_FALSE(view(crypt));
-    EXPECT_THAT(reason(crypt), HasSubstr("it serves swap"));
-    Policy named = smt_alone();
-    named.rules.insert(named.rules.begin(), {{"kcrypt*"}, {}, {}, {"rules.toml", 9}});
-    start(named);
-    ASSERT_TRUE(run_to_slot());
-    EXPECT_THAT(counters_.targets, testing::UnorderedElementsAre(crypt, "writeback"));
-}
-
 TEST_F(ExperimentEnds, WhereBpfIsDeniedWhatIsLeftJudges) {
     Policy policy = smt_alone();
     tree_.add(test::Dir("run/app", {test::File("cost", "5\n")}));
@@ -487,14 +454,6 @@ TEST_F(ExperimentEnds, AnOrderThatALaterOrderEndsBeforeItsSlotIsToldOf) {
     experiment_->check();
     expect_told("numa", "an operator's order");
     EXPECT_FALSE(view("kcryptd") && view("kcryptd")->by_hand);
-}
-
-TEST_F(ExperimentEnds, AChangingLoadIsNoLostWindowOfAnyArm) {
-    for (int i = 0; i < 3; i++) run_slot();
-    ASSERT_TRUE(run_to_slot());
-    pace_ = [](const auto&, const auto&) { return 1000.0; };  // a tenth of the usual pace, in both windows
-    run_slot();
-    EXPECT_EQ(experiment_->totals().windows_lost, 0U);
 }
 
 }  // namespace

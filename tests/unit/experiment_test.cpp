@@ -272,15 +272,6 @@ TEST_F(ExperimentTest, ACandidateThatStarvesItsLoadIsCutShortCountsAgainstItself
     EXPECT_GT(experiment_->totals().pairs, pairs) << "an hour later it goes on";
 }
 
-TEST_F(ExperimentTest, ACandidateThatStarvesItsLoadFromItsFirstPairRegresses) {
-    pace_ = [](const auto&, const std::string& word) { return word == "smt" ? 200.0 : 10'000.0; };
-    start_alone();
-    ASSERT_TRUE(run_until([this] { return experiment_->totals().regressed > 0; }, 40 * 3600));
-    run(60);
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(state("kcryptd"), State::reverted);
-}
-
 TEST_F(ExperimentTest, ThreeTimesTheCostIsARest) {
     start_alone();
     for (int i = 0; i < 5; i++) run_slot();
@@ -431,39 +422,6 @@ TEST_F(ExperimentSeen, AVerdictSaysWhatTheLockAndTheKworkersWere) {
     EXPECT_THAT(line->fields, Contains(std::pair<std::string, std::string>("WQ_POOLS_REFERENCE", "2")));
 }
 
-// A lower wait, also of another target, changes what is above it; it outlives a restart, the last pairs do
-// not.
-TEST_F(ExperimentSeen, TheLowestIsThatOfTheHostAndOutlivesARestart) {
-    run_slot();
-    EXPECT_EQ(view("kcryptd")->contention->reference.lock_ns, 300);
-    use_traffic({"kcryptd", "writeback"});
-    const auto count = counters_.count;
-    counters_.count = [&, this](const std::string& target, unsigned slot) {
-        WorkCount out = count(target, slot);
-        if (target == "writeback") out.lock = 15;
-        return out;
-    };
-    ASSERT_TRUE(run_until([this] { return view("writeback")->contention.has_value(); }));
-    EXPECT_EQ(view("kcryptd")->contention->reference.lock_ns, 325);
-    experiment_->cancel_all("the daemon stops");
-    start(smt_alone());
-    EXPECT_FALSE(view("kcryptd")->contention);
-    use_traffic({"kcryptd"});
-    run_slot();
-    ASSERT_TRUE(view("kcryptd")->contention);
-    EXPECT_EQ(view("kcryptd")->contention->candidate.lock_ns, 25);
-}
-
-TEST_F(ExperimentSeen, WhatIsNotSeenIsNotZero) {
-    seen_["default"] = seen_["smt"] = {WorkCount::kUnknown, 0};
-    ASSERT_TRUE(run_to_verdict());
-    EXPECT_EQ(last().outcome, Judgement::improved) << "and it decides nothing";
-    ASSERT_TRUE(last().contention);
-    EXPECT_FALSE(last().contention->reference.lock_ns || last().contention->candidate.lock_percent);
-    EXPECT_FALSE(last().contention->reference.workers);
-    EXPECT_THAT(log_.lines, Contains(testing::Field(&LogLine::text, HasSubstr("; lock wait not seen"))));
-}
-
 TEST_F(ExperimentSeen, PairsThatDoNotCountTellNothing) {
     counters_.count = [](const auto&, unsigned) { return WorkCount{.items = 10, .lock = 1, .workers = 1}; };
     run_slot();
@@ -481,16 +439,6 @@ TEST_F(ExperimentSeen, AGuardOfKworkersVetoesAnImprovement) {
     EXPECT_EQ(last().outcome, Judgement::regressed);
     EXPECT_EQ(last().standing.counter, "workers");
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
-}
-
-TEST_F(ExperimentSeen, WithinItsToleranceOrUnknownItVetoesNothing) {
-    for (const unsigned workers : {13, 0}) {
-        seen_["smt"].workers = workers;
-        start(limit_workers(workers == 13 ? 0.5 : 0.4));  // other comparisons
-        use_traffic({"kcryptd"});
-        ASSERT_TRUE(run_to_verdict());
-        EXPECT_EQ(last().outcome, Judgement::improved) << workers;
-    }
 }
 
 TEST_F(ExperimentTest, AHistoryWithoutALedgerKeepsNothing) {

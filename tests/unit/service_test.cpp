@@ -127,16 +127,6 @@ TEST_F(ServiceTest, OnlyObservesWhereItIsDisabledOrThePolicyIsBrokenAtStart) {
     }
 }
 
-TEST_F(ServiceTest, OfManyMistakesInAPolicyTheJournalHasSome) {
-    std::string policy = "[daemon]\n";
-    for (int i = 0; i < 30; i++) policy += "unknown" + std::to_string(i) + " = 1\n";
-    tree_.write(kPolicy, policy);
-    Daemon daemon(tree_);
-    EXPECT_TRUE(logged("more; wq-tunectl check shows them"));
-    EXPECT_EQ(daemon.end(SIGTERM), 0);
-    EXPECT_EQ(scope(), "default (cache)\n");
-}
-
 // The kernel made its pods without it, also where the daemon was restarted since.
 TEST_F(ServiceTest, ACpuThatComesLaterIsNeverKnown) {
     tree_.remove("sys/devices/system");

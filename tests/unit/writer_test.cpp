@@ -124,14 +124,6 @@ TEST(Apply, SaysWhatKeptAMisreadWordFromBeingPutBack) {
     EXPECT_EQ(files.files["a"].word, "cache");
 }
 
-TEST(Apply, OfAnotherWorkqueueOfTheSameNameIsGoneWithoutAWrite) {
-    auto files = holding("default");
-    files.files["a"].inode = 2;
-    EXPECT_EQ(apply(files, entry(), "smt", {}).kind, End::gone);
-    EXPECT_THAT(files.writes(), IsEmpty());
-    EXPECT_EQ(files.files["a"].word, "default");
-}
-
 TEST(Apply, FindsAWorkqueueThatIsReplacedBeforeTheWrite) {
     auto files = holding("default");
     files.before_write = [&] { files.files["a"] = {2, "default", false}; };
@@ -177,13 +169,6 @@ TEST(Apply, SetsStrictnessAfterTheScope) {
                                          "write strict a 1"));
 }
 
-TEST(Apply, SetsStrictnessAlone) {
-    auto files = holding("smt");
-    const Owned e = entry({"smt"}, true);
-    EXPECT_TRUE(apply(files, e, "smt", true).wrote);
-    EXPECT_THAT(files.asked, ElementsAre("read strict a", "read a", "read strict a", "write strict a 1"));
-}
-
 TEST(Apply, SaysThatStrictnessFailed) {
     auto files = holding("default");
     files.write_strict_errors = {EPERM};
@@ -191,14 +176,6 @@ TEST(Apply, SaysThatStrictnessFailed) {
     const Outcome out = apply(files, e, "smt", true);
     EXPECT_EQ(out.kind, End::permanent);
     EXPECT_TRUE(out.wrote) << "the scope was";
-}
-
-TEST(Restore, WritesTheBaselineWhereOurWordIs) {
-    auto files = holding("smt", true);
-    const Owned e = entry({"smt"}, true);
-    EXPECT_TRUE(restore(files, e).wrote);
-    EXPECT_EQ(files.files["a"].word, "default");
-    EXPECT_FALSE(files.files["a"].strict);
 }
 
 TEST(Restore, LeavesStrictnessAloneWhereItWasNeverOurs) {
@@ -216,15 +193,6 @@ TEST(Restore, LeavesAForeignWordAndPutsOurStrictnessBack) {
     EXPECT_EQ(out.text, "numa");
     EXPECT_EQ(files.files["a"].word, "numa");
     EXPECT_FALSE(files.files["a"].strict);
-}
-
-TEST(Restore, OfABaselineInPlaceWritesNothing) {
-    auto files = holding("default");
-    const Owned e = entry({"smt"}, true);
-    const Outcome out = restore(files, e);
-    EXPECT_EQ(out.kind, End::done);
-    EXPECT_FALSE(out.wrote);
-    EXPECT_THAT(files.writes(), IsEmpty());
 }
 
 TEST(Restore, TriesStrictnessWhereTheScopeFails) {
@@ -256,52 +224,55 @@ class WriterTest : public testing::Test {
     OwnedWriter writer_{files_, store_};
 };
 
-TEST_F(WriterTest, WritesNothingWithoutAnEntry) {
-    expect_refused(writer_.apply("a", {"smt", {}}));
-    expect_refused(writer_.rewrite("a", {"default", {}}));
-    expect_refused(writer_.put_back("a"));
-}
-
-TEST_F(WriterTest, WritesNothingOfAnEntryThatIsNotSaved) {
-    store_.put(entry());
-    expect_refused(writer_.apply("a", {"smt", {}}));
-    expect_refused(writer_.rewrite("a", {"default", {}}));
-    ASSERT_TRUE(store_.save());
-    EXPECT_EQ(writer_.apply("a", {"smt", {}}).kind, End::done);
-}
-
-TEST_F(WriterTest, WritesNothingThatIsNotAnnounced) {
-    put(entry({"smt"}));
-    expect_refused(writer_.apply("a", {"numa", {}}));
-    expect_refused(writer_.rewrite("a", {"numa", {}}));
-}
-
-TEST_F(WriterTest, WritesNothingThatIsAnnouncedAndNotSaved) {
-    put(entry({"smt"}));
-    store_.find("a")->announce({"numa", {}});
-    expect_refused(writer_.apply("a", {"numa", {}}));
-    ASSERT_TRUE(store_.save());
-    EXPECT_EQ(writer_.apply("a", {"numa", {}}).kind, End::done);
-}
-
-TEST_F(WriterTest, WritesNoStrictnessThatIsNotAnnouncedAndSaved) {
-    files_.files["a"].word = "smt";
-    put(entry({"smt"}));
-    expect_refused(writer_.apply("a", {"smt", true}));
-    store_.find("a")->announce({"smt", true});
-    expect_refused(writer_.apply("a", {"smt", true}));
-    ASSERT_TRUE(store_.save());
-    EXPECT_EQ(writer_.apply("a", {"smt", true}).kind, End::done);
-    EXPECT_TRUE(files_.files["a"].strict);
-}
-
-TEST_F(WriterTest, WritesNothingWhereTheSaveFailed) {
-    put(entry({"smt"}));
-    store_.find("a")->announce({"numa", {}});
-    tree_.remove("owned.json");
-    ASSERT_EQ(::mkdir(tree_.path("owned.json").c_str(), 0755), 0);
-    ASSERT_FALSE(store_.save());
-    expect_refused(writer_.apply("a", {"numa", {}}));
+// Each row: what was done to the entry of "a" before the write of VALUES. Once it is announced and saved, it
+// is written.
+TEST_F(WriterTest, WritesOnlyWhatIsAnnouncedOnDisk) {
+    const Values smt{"smt", {}}, numa{"numa", {}}, strict{"smt", true};
+    const struct {
+        const char* what;
+        std::function<void()> before;
+        Values values;
+    } rows[] = {
+        {"no entry", [] {}, smt},
+        {"not saved", [&] { store_.put(entry()); }, smt},
+        {"not announced", [&] { put(entry()); }, numa},
+        {"announced, not saved", [&] { put(entry()), store_.find("a")->announce(numa); }, numa},
+        {"a strictness", [&] { put(entry()), files_.files["a"].word = "smt"; }, strict},
+        {"a strictness, not saved",
+         [&] {
+             put(entry());
+             files_.files["a"].word = "smt";
+             store_.find("a")->announce(strict);
+         },
+         strict},
+        {"the save failed",
+         [&] {
+             put(entry());
+             store_.find("a")->announce(numa);
+             tree_.remove("owned.json");
+             ASSERT_EQ(::mkdir(tree_.path("owned.json").c_str(), 0755), 0);
+             ASSERT_FALSE(store_.save());
+         },
+         numa},
+    };
+    for (const auto& [what, before, values] : rows) {
+        SCOPED_TRACE(what);
+        store_.remove("a");
+        files_.files["a"] = {1, "default", false};
+        files_.asked.clear();
+        before();
+        expect_refused(writer_.apply("a", values));
+        expect_refused(writer_.rewrite("a", values));
+        if (store_.find("a") == nullptr) {
+            expect_refused(writer_.put_back("a"));
+            continue;
+        }
+        tree_.remove("owned.json");
+        store_.find("a")->announce(values);
+        ASSERT_TRUE(store_.save());
+        EXPECT_EQ(writer_.apply("a", values).kind, End::done);
+        EXPECT_EQ(files_.files["a"].strict, values.strict.has_value());
+    }
 }
 
 TEST_F(WriterTest, PutsABaselineBackThatCannotBeSaved) {
