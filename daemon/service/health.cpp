@@ -83,9 +83,8 @@ void Health::add(const std::string& cpus, const std::vector<KernelWorkqueue>& no
 }
 
 void HealthWatch::tick(WorkCounters& counters) {
-    if (now_() < next_) return;
-    look_at_isolated(counters);
-    look(counters);
+    if (ticks_++ % kTicks == 0) look_at_isolated(counters);
+    if (now_() >= next_) look(counters);
 }
 
 void HealthWatch::before_writes(WorkCounters& counters) {

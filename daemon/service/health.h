@@ -113,6 +113,7 @@ class HealthWatch {
   private:
     static constexpr std::uint64_t kPeriod = 60 * kSecond;
     static constexpr std::uint64_t kShare = 100;
+    static constexpr unsigned kTicks = 4;  // from one look at isolated CPUs to the next, about a minute
     void look(WorkCounters& counters);
     void look_at_isolated(WorkCounters& counters);
     // Why there are no metrics of WHAT; "" if there are. Logged if that is new.
@@ -127,6 +128,7 @@ class HealthWatch {
     std::uint64_t not_before_ = now_() + kPeriod;  // the next look before a write
     std::string error_;                            // of health_, last logged
     std::string isolated_error_;                   // of isolated_
+    unsigned ticks_ = 0;
 };
 
 }  // namespace wq

@@ -151,19 +151,6 @@ TEST_F(EngineTest, EachEventHasWhatItIsAboutLookedAtAgain) {
 
 // ---- CPUs come and go
 
-TEST_F(EngineTest, WritesNothingWhenCpusGoOffAndOn) {
-    const Topology all = topology_;
-    engine_->reconcile();
-    for (const char* offline : {"5", "12-23", "6-11,18-23"}) {
-        see(without(all, offline));
-        EXPECT_EQ(state("kcryptd"), State::set) << offline;
-        see(all);
-    }
-    EXPECT_EQ(files_->writes(), 2U);
-    EXPECT_EQ(engine_->inventory().topology_reads(), 7U);
-    EXPECT_EQ(log_.count(Event::pods_unknown), 0U);
-}
-
 TEST_F(EngineTest, WritesNothingWhilePodsAreUnknown) {
     const Topology all = topology_;
     topology_.first = CpuSet::range(0, 11);  // the others came later
@@ -251,18 +238,6 @@ TEST_F(EngineDefault, StaysOnceAFollowerMustBeLeft) {
         use(policy);
         EXPECT_EQ(state("@default"), State::waiting);
     }
-}
-
-TEST_F(EngineDefault, StaysWhileAFollowerIsReverted) {
-    Policy policy = rule_for_all({});
-    policy.default_scope.manage = true;
-    use(policy);
-    ASSERT_TRUE(engine_->revert("kcryptd"));
-    EXPECT_THAT(engine_->note(), HasSubstr("`kcryptd` (reverted by an operator's order)"));
-    EXPECT_EQ(state("@default"), State::leave);
-    ASSERT_TRUE(engine_->unpin("kcryptd"));
-    EXPECT_EQ(engine_->note(), "");
-    EXPECT_EQ(state("@default"), State::waiting);
 }
 
 TEST_F(EngineDefault, WritesWhoDiffersFirstAndThenTheDefault) {

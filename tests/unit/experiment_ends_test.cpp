@@ -10,9 +10,7 @@ namespace wq {
 namespace {
 
 using test::rule_for_all;
-using testing::Contains;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 class ExperimentEnds : public test::ExperimentRig {
   protected:
@@ -206,21 +204,6 @@ TEST_F(ExperimentEnds, TheSearchGoesOnWithoutWhatTheKernelRefuses) {
     EXPECT_EQ(experiment_->totals().cut_off, 1U) << "smt was not tried again";
 }
 
-TEST_F(ExperimentEnds, APauseLetsTheSlotEndAndNoneBegins) {
-    into_slot();
-    experiment_->pause(true);
-    EXPECT_TRUE(experiment_->is_measuring());
-    run_slot();
-    EXPECT_EQ(pairs(), 2U);
-    run(600);
-    EXPECT_EQ(pairs(), 2U);
-    EXPECT_THAT(experiment_->why_no_slot(), HasSubstr("paused"));
-    EXPECT_EQ(state("kcryptd"), State::waiting);
-    experiment_->pause(false);
-    run(60);
-    EXPECT_GT(pairs(), 2U);
-}
-
 // kill -9 in a window: the next daemon finds the record of the slot, and the window counts against the arm
 // that was in place.
 TEST_F(ExperimentEnds, ACrashCountsAgainstTheArmThatRanOnce) {
@@ -327,26 +310,6 @@ TEST_F(ExperimentEnds, WhatNoRuleNamesAnyMoreLeavesItsSlot) {
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
-TEST_F(ExperimentEnds, WhereBpfIsDeniedWhatIsLeftJudges) {
-    Policy policy = smt_alone();
-    tree_.add(test::Dir("run/app", {test::File("cost", "5\n")}));
-    policy.judge.counters = {{"latency", false}, {"file:/run/app/cost", false}};
-    counters_.traffic_error = counters_.attach_error = Error{EPERM, "no BPF"};
-    start(policy);
-    EXPECT_EQ(log_.at_least(LOG_NOTICE), 1U);
-    for (int i = 0; i < 2; i++) run_slot();
-    EXPECT_EQ(view("kcryptd")->decision.pairs, 2U);
-    EXPECT_EQ(view("kcryptd")->decision.counter, "file:/run/app/cost");
-    policy.judge.counters = {{"latency", false}};
-    start(policy);
-    EXPECT_TRUE(experiment_->order("kcryptd", "smt")) << "nobody has counted yet";
-    run(60);
-    EXPECT_FALSE(experiment_->is_measuring());
-    EXPECT_THAT(reason("kcryptd"), HasSubstr("no counter can be measured: no BPF"));
-    expect_told("smt", "no counter can be measured");
-    EXPECT_FALSE(experiment_->order("kcryptd", "smt"));
-}
-
 TEST_F(ExperimentEnds, WhatCannotBeCountedIsPartOfTheComparison) {
     counters_.lacks = "no lock";
     for (int i = 0; i < 2; i++) run_slot();
@@ -388,20 +351,6 @@ TEST_F(ExperimentEnds, OrdersForAClassCountThePairsOfAllOfIt) {
     EXPECT_EQ(pairs(), 64U);
     EXPECT_NE(verdicts_->records()[0].target, verdicts_->records()[1].target);
     EXPECT_EQ(last().reason, "max_pairs");
-}
-
-// The reference is a candidate that we kept, so its origin is the policy. The order's pairs are counted too.
-TEST_F(ExperimentEnds, AnOrderOnWhatWasKeptEnds) {
-    start(tune());
-    cost_ = [](const auto&, const std::string& word) { return word == "smt" || word == "cpu" ? 0.7 : 1.0; };
-    use_traffic({"kcryptd"});
-    ASSERT_TRUE(
-        run_until([this] { return view("kcryptd") && view("kcryptd")->arms.reference.name() != "cache"; }));
-    const std::size_t before = verdicts_->records().size();
-    ASSERT_TRUE(experiment_->order("kcryptd", ""));
-    ASSERT_TRUE(run_until([&] { return !view("kcryptd") || !view("kcryptd")->by_hand; }, 1200));
-    EXPECT_EQ(verdicts_->records().size(), before + 1);
-    EXPECT_TRUE(last().judged);
 }
 
 TEST_F(ExperimentEnds, AnOrderComparesWithWhatIsInForce) {

@@ -5,7 +5,6 @@
 #include <cerrno>
 
 #include "fake_experiment.h"
-#include "manual_writer.h"
 #include "owned/writer.h"
 
 namespace wq {
@@ -89,31 +88,6 @@ TEST_F(ExperimentFaults, TheCandidateIsTakenBackBeforeItsVerdictIsWritten) {
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(written, 0U) << "records on disk when the last write was made";
     EXPECT_EQ(verdicts_on_disk(), 1U);
-}
-
-TEST_F(ExperimentFaults, ADiskThatDoesNotAnswerDelaysTheNextSlotAndNothingElse) {
-    test::ManualWriter slow;
-    record_ = &slow;
-    costs("smt", 2);
-    start(smt_alone());
-    while (verdicts_->records().empty()) {
-        slow.answer();
-        step();
-    }
-    EXPECT_EQ(scope("kcryptd"), "default (cache)") << "the verdict is acted upon";
-    use_traffic({"kcryptd", "writeback"});
-    run(30);
-    const std::uint64_t slots = experiment_->totals().slots;
-    run(60);
-    EXPECT_EQ(experiment_->totals().slots, slots);
-    EXPECT_THAT(experiment_->why_no_slot(),
-                HasSubstr("the ledger cannot be written: the disk has not answered"));
-    EXPECT_FALSE(counters_.attached) << "no counter stays for that long";
-    slow.answer();
-    run(60);
-    EXPECT_GT(experiment_->totals().slots, slots);
-    experiment_.reset();
-    record_ = &at_once_;
 }
 
 TEST_F(ExperimentFaults, NothingBeginsWhereTheLedgerCannotBeWritten) {

@@ -11,7 +11,6 @@
 namespace wq {
 namespace {
 
-using test::fixed;
 using test::rule_for_all;
 using testing::Contains;
 using testing::ElementsAre;
@@ -301,25 +300,6 @@ TEST_F(ExperimentTest, TheBudgetOfADayIsNotOverspent) {
     EXPECT_EQ(experiment_->totals().pairs, pairs);
     run(86'400);
     EXPECT_GT(experiment_->totals().pairs, pairs) << "a day later";
-}
-
-TEST_F(ExperimentTest, TheWatchTakesAHarmfulScopeBack) {
-    costs("smt", 0.8);
-    start_alone();
-    ASSERT_TRUE(run_to_verdict());
-    ASSERT_EQ(scope("kcryptd"), "smt");
-    run(3600);
-    EXPECT_EQ(scope("kcryptd"), "smt");
-    EXPECT_EQ(experiment_->totals().taken_back, 0U);
-    costs("smt", 1.3);
-    ASSERT_TRUE(run_until([this] { return experiment_->totals().taken_back > 0; }, 48 * 3600));
-    EXPECT_EQ(last().reason, kWatchReason);
-    EXPECT_EQ(last().outcome, Judgement::regressed);
-    EXPECT_GT(last().standing.pairs, 16U);
-    run(30);
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(state("kcryptd"), State::reverted);
-    EXPECT_EQ(entry("kcryptd", "cache", "smt")->alarms, 1U);
 }
 
 // In mode tune there is often another candidate to try. The watch still gets its pairs.

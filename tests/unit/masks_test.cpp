@@ -121,21 +121,6 @@ TEST_F(MasksTest, TheMaskOfAllIsWrittenWithoutIsolatedCpus) {
     EXPECT_EQ(text(kDefaultMask), "ff");
 }
 
-TEST_F(MasksTest, WhatTheKernelLeavesOutItselfIsNotWritten) {
-    policy_.default_mask = kHousekeeping;
-    files_.masks[kDefaultMask].excluded = cpus_.isolated = {2, 3};
-    reconcile();
-    EXPECT_EQ(mask(kDefaultMask).state, State::as_planned);
-    EXPECT_THAT(files_.writes(), IsEmpty());
-    policy_.default_mask = fixed(CpuSet::range(0, 5));
-    files_.masks[kDefaultMask].excluded = cpus_.isolated = {};
-    reconcile();
-    files_.masks[kDefaultMask].excluded = cpus_.isolated = {2, 3};
-    reconcile();
-    EXPECT_THAT(files_.writes(), ElementsAre("@default_mask 3f")) << "nor is it an external writer's";
-    EXPECT_EQ(mask(kDefaultMask).state, State::set);
-}
-
 // The walk of ownership_property_test.cpp has the rest.
 TEST_F(MasksTest, AnExternalWritersMaskIsSaidOnce) {
     rule("a", fixed({2}));
@@ -163,22 +148,6 @@ TEST_F(MasksTest, AListThatCannotBeReadTakesNothingBack) {
     files_.masks.erase("a");
     reconcile();
     EXPECT_FALSE(keeper_->masks().contains("a"));
-}
-
-TEST_F(MasksTest, ObservingPutsBackAndKeepingDoesNot) {
-    rule("a", fixed({2}));
-    reconcile();
-    reconcile("mode is observe");
-    EXPECT_EQ(text("a"), "ff");
-    EXPECT_EQ(mask("a").reason, "mode is observe");
-    reconcile();
-    EXPECT_EQ(text("a"), "4");
-    start();
-    keeper_->look(policy_, "no daemon runs");
-    EXPECT_EQ(mask("a").state, State::set);
-    EXPECT_EQ(mask("a").reason, "left in force");
-    (void)restore_all(files_, *store_, log_);
-    EXPECT_EQ(text("a"), "ff");
 }
 
 TEST_F(MasksTest, WhatHasNoMaskIsNamedOnlyWhereARuleNamesIt) {

@@ -40,25 +40,6 @@ class RestoreAll : public testing::Test {
     OwnedStore store_{tree_.path("owned.json")};
 };
 
-TEST_F(RestoreAll, PutsEverythingBackAndForgetsIt) {
-    add("a", "smt");
-    add("b", "smt");
-    EXPECT_EQ(restore_all(files_, store_, log_), 0U);
-    EXPECT_EQ(files_.files["a"].word, "default");
-    EXPECT_EQ(files_.files["b"].word, "default");
-    EXPECT_THAT(on_disk(), IsEmpty());
-    EXPECT_EQ(log_.count(Event::restored), 2U);
-    EXPECT_THAT(log_.lines.front().fields, testing::Contains(Key("WQ_WRITE_USEC")));
-}
-
-TEST_F(RestoreAll, LeavesWhatIsForeignAndForgetsIt) {
-    add("a", "numa");
-    EXPECT_EQ(restore_all(files_, store_, log_), 0U);
-    EXPECT_EQ(files_.files["a"].word, "numa");
-    EXPECT_THAT(on_disk(), IsEmpty());
-    EXPECT_EQ(log_.count(Event::external), 1U);
-}
-
 TEST_F(RestoreAll, ForgetsWhatIsGoneOrBackQuietly) {
     add("back", "default");
     add("gone", "smt");
