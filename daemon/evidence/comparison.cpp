@@ -2,10 +2,6 @@
 #include "evidence/comparison.h"
 
 #include <fmt/format.h>
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstdint>
 #include <limits>
 #include <numbers>
 

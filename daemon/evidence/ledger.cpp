@@ -9,7 +9,6 @@
 #include <limits>
 #include <ranges>
 #include <tuple>
-#include <utility>
 
 #include "base/clock.h"
 #include "base/file.h"

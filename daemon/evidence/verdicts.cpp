@@ -4,13 +4,10 @@
 #include <fmt/format.h>
 #include <syslog.h>
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <utility>
 

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "machine/isolation.h"
-#include "state/state_file.h"
 
 namespace wq {
 namespace {

@@ -7,7 +7,6 @@
 #include <syslog.h>
 #include <cerrno>
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include "base/cpu_set.h"

@@ -4,10 +4,8 @@
 #include <syslog.h>
 #include <systemd/sd-login.h>
 #include <cerrno>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <utility>
 
 #include "base/clock.h"
 

@@ -5,10 +5,8 @@
 #include <syslog.h>
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <string_view>
-#include <utility>
 
 #include "machine/bpf_errors.h"
 #include "machine/cpu_files.h"

@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "policy/policy_text.h"
-#include "service/status.h"
 
 namespace wq {
 namespace {

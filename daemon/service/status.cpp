@@ -11,12 +11,9 @@
 #include <chrono>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <tuple>
-#include <vector>
 
 #include "base/file.h"
 #include "base/version.h"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <set>
-#include <vector>
 
 #include "machine/kernel_info.h"
 #include "owned/writer.h"

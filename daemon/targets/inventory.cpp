@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <syslog.h>
 
-#include <utility>
 
 #include "base/hash.h"
 #include "counters/counter_table.h"

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <syslog.h>
 
-#include "owned/writer.h"
 
 namespace wq {
 
