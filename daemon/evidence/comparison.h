@@ -80,8 +80,7 @@ struct Effect {
         interval;  // 95%, from the Walsh averages; empty for fewer than kLeastForInterval differences
 };
 
-// With fewer differences, no pair of Walsh averages encloses the median of symmetric differences with 95%
-// probability.
+// With fewer differences, no pair of Walsh averages encloses the median with 95% probability.
 inline constexpr std::size_t kLeastForInterval = 6;
 
 // DIFFERENCES: ln(candidate) - ln(reference) of the pairs. If empty, there is no effect.
@@ -152,8 +151,7 @@ struct Decision {
     std::size_t column = 0;  // index of that counter
 };
 
-// All pairs ever measured of one candidate against one reference, as e-values. It never ends: decide() only
-// evaluates the current state. No side effects: it uses no clock, file or workqueue.
+// All pairs ever measured of one candidate against one reference, as e-values. It never ends. Pure.
 class Comparison {
   public:
     static constexpr std::size_t kLastDifferences = 64;

@@ -76,8 +76,7 @@ class Ledger {
     static constexpr std::size_t kMostEntries = 1000;
 
     [[nodiscard]] const LedgerEntry* find(const LedgerKey& key) const;
-    // Whether there ever was an entry of this class of targets. Saves making the keys of thousands of
-    // targets.
+    // Whether there ever was an entry of this class: saves making the keys of thousands of targets.
     [[nodiscard]] bool knows(const std::string& kind) const { return kinds_.contains(kind); }
     // Adds ENTRY, or replaces the entry with its key. Above kMostEntries, removes the entry whose last pair
     // is the oldest: among the undecided ones without a pair for a day, else among the decided ones, else

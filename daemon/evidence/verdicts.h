@@ -128,8 +128,7 @@ bool is_trusted(const VerdictRecord& record, std::chrono::seconds retry_after, s
 // How many of RECORDS took back what was in force, in the calendar month (UTC) of NOW.
 std::size_t taken_back_in_month(const std::vector<VerdictRecord>& records, std::int64_t now);
 
-// As in a line of the file and in `wq-tunectl history --json`. Numbers too large for JSON are written as the
-// largest double.
+// As in a line of the file and in `wq-tunectl history --json`. Numbers too large become the largest double.
 void describe(JsonPlace& at, VerdictRecord& record);
 nlohmann::json to_json(const VerdictRecord& record);
 
@@ -141,8 +140,7 @@ class VerdictStore {
 
     // Reads the file for whoever only shows it. Without a file the store is empty; so it is after an error.
     Status read();
-    // Like read(), for the daemon, without the differences. A broken file is set aside, and the error says
-    // so.
+    // For the daemon, without the differences. A broken file is set aside, and the error says so.
     Status load();
     // Adds the last verdicts of LEDGER that the file lacks: a crash came between the two.
     void complete(const Ledger& ledger);

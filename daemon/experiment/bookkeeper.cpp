@@ -286,8 +286,7 @@ void Bookkeeper::use(const SlotRun::Done& done, const PairEvidence& evidence, do
     notes.aside.failures = 0;
     totals_.pairs++;
     if (evidence.lost) totals_.windows_lost++;
-    // A candidate that has not improved may cost time. While it is in force, the reference may cost time,
-    // too.
+    // A candidate that has not improved may cost time; while it is in force, the reference may, too.
     const bool spent = book_.is_spent(taker.name, wall, judge());
     if (const auto d = added(before, entry, 1); d && !watched) notes.lost.add(wall / 86'400, *d, in_place);
     if (const auto d = added(before, entry, -1); d && taker.candidate_holds)

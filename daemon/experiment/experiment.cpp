@@ -45,8 +45,7 @@ Scheduler Experiment::scheduler() const {
                       edges_.clock.wall()});
 }
 
-// Sets what comparisons are measured by. The counters are part of their keys, so what cannot be counted makes
-// other comparisons.
+// The counters are part of the keys, so what cannot be counted makes other comparisons.
 void Experiment::measure_by(const std::string& lacks) {
     ledger_.lack(lacks);
     edges_.engine.measure_by(measures_of(edges_.engine.policy().judge, counting_.works(), lacks,

@@ -50,8 +50,7 @@ class Experiment {
     // Call after each Engine::reconcile(): targets that cannot be compared any more leave the slot, and
     // orders that cannot be carried out any more end.
     void check();
-    // `wq-tunectl compare`: compares SCOPE (if empty: what comes next) on target NAME at once, also outside
-    // judge.hours. Error: why not.
+    // `wq-tunectl compare`: SCOPE (if empty: what comes next), at once, also outside judge.hours.
     Status order(const std::string& name, const std::string& scope);
     // Ends the running slot, and saves the ledger. A window that this cuts off counts against its arm.
     void cancel_all(const std::string& why);

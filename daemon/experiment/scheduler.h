@@ -73,8 +73,8 @@ class OrderBook {
     // Those of a new target if nothing is known.
     [[nodiscard]] const Notes& of(const std::string& name) const;
     [[nodiscard]] ArmRest rest_of(const std::string& name, const Arms& arms, std::uint64_t now) const;
-    // A target whose slots give no result (its load stops, its file cannot be written) is skipped for a
-    // while, twice as long each time, because switching has a cost.
+    // A target whose slots give no result is skipped for a while, twice as long each time: switching has a
+    // cost.
     void put_off(const std::string& name, const std::string& why, std::uint64_t now);
     // Seconds that a target, or all of them, lost today, which WALL (s since 1970) is part of.
     [[nodiscard]] double lost(const std::string& name, std::int64_t wall) const;
@@ -155,8 +155,7 @@ class Scheduler {
     };
     explicit Scheduler(Facts facts) : f_(std::move(facts)) {}
 
-    // All comparisons that may get a pair when they are due and their target is busy. Some have no key yet:
-    // most targets are not busy, and need none.
+    // All that may get a pair when due and busy. Some have no key yet: most targets are not busy.
     [[nodiscard]] std::vector<Taker> takers() const;
     // The comparison of target NAME that is shown, with the answer when it gets a pair, or why not.
     [[nodiscard]] std::optional<Taker> answer(const std::string& name) const;

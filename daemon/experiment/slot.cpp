@@ -172,8 +172,7 @@ std::vector<SlotRun::Left> SlotRun::act(std::vector<Done>& done) {
     return std::exchange(left_, {});
 }
 
-// Writes all arms of a window, in random order. Before the first write, the coins on disk say which window it
-// is.
+// In random order. Before the first write, the coins on disk say which window it is.
 void SlotRun::put(unsigned window) {
     std::vector<Switch> switches;
     std::vector<Member*> order;
@@ -295,8 +294,7 @@ std::string SlotRun::why_spoilt() const {
     return "";
 }
 
-// A change of a mask or a scope causes no event. Both are checked before each window, and before a pair
-// counts.
+// A change of a mask or a scope causes no event.
 std::string SlotRun::why_moved(const Member& member) const {
     const auto seen = edges_.engine.glance(member.taker.name);
     if (!seen) return "";

@@ -139,8 +139,7 @@ bool TargetPair::is_lost(unsigned w) const {
     const std::uint64_t items = all_items(window.count);
     if (window.count.items == 0 || window.count.lost * kMostLost > items || lacks_value(w)) return true;
     if (!window.cut) return false;
-    // It was cut because it was slower than expected. Whether it is lost depends on the other window of this
-    // pair.
+    // It was slower than expected. Whether it is lost depends on the other window of this pair.
     const Window& other = windows_.at(1 - w);
     if (other.cut) return true;
     const double expected = static_cast<double>(other.count.items) / other.seconds * window.seconds;

@@ -24,8 +24,7 @@ struct Meters {
     std::uint64_t min_items = 0;   // per window
 };
 
-// The result of a pair. Windows are numbered by their place in time, 0 or 1, so that nothing here can depend
-// on the coin.
+// Windows are numbered by their place in time, 0 or 1, so that nothing here can depend on the coin.
 struct PairResult {
     std::string drop;              // why the pair is dropped; "" if it counts
     std::optional<unsigned> lost;  // the window that counts against its arm
@@ -51,8 +50,7 @@ class TargetPair {
     [[nodiscard]] bool is_cut(unsigned window) const { return windows_.at(window).cut; }
     // The pair must not be used. WHY is the reason, unless there is one already.
     void spoil(const std::string& why);
-    // Items that completed since WINDOW was opened, and the time since then, in s; empty if that is not
-    // known.
+    // Items that completed since WINDOW was opened, and the time since then, in s; empty: not known.
     struct Look {
         double completed = 0;
         double seconds = 0;

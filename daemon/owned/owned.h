@@ -78,8 +78,7 @@ struct Attribute {
     void announce(const std::string& text);  // call before TEXT is written
     // Call before the baseline is put back, and if an external writer may have put it back.
     void announce_baseline();
-    // Call when the file holds TEXT: reduces the claim to TEXT if it is ours, else to nothing. Returns whose
-    // it was.
+    // The file holds TEXT: reduces the claim to it if it is ours, else to nothing. Returns whose it was.
     Whose settle(const std::string& text);
 
     friend bool operator==(const Attribute&, const Attribute&) = default;
@@ -153,8 +152,8 @@ struct OwnedFile {
     friend void describe(JsonPlace& at, OwnedFile& file);
 };
 
-// owned.json: replaced as a whole, before the writes that it covers. It is in /run, so a reboot, which resets
-// the kernel, deletes it too.
+// owned.json: replaced as a whole, before the writes that it covers. In /run: a reboot resets the kernel,
+// too.
 class OwnedStore {
   public:
     explicit OwnedStore(const std::string& path);
@@ -173,8 +172,7 @@ class OwnedStore {
         return file == Knob::mask ? now_.masks : now_.scopes;
     }
     [[nodiscard]] std::vector<Owned*> all();  // of both kinds
-    // Call after a reload: forgets external writers, ends orders to revert, and allows to set again what
-    // others put back.
+    // After a reload: forgets external writers and orders to revert, may set again what others put back.
     void start_over(Knob file);
     // For an end that keeps settings: ends the orders, marks for the restorer what could not be put back.
     // Saves.

@@ -56,8 +56,7 @@ bool is_back(const WorkqueueFiles& files, const Owned& entry);
 Outcome::Kind kind_of_error(int code);
 
 Outcome error_outcome(const Error& error, bool wrote);
-// The outcome of two writes, of which both were tried: a failure, because something of ours is left, then a
-// foreign value.
+// Of two writes that were both tried: a failure, since something of ours is left; then a foreign value.
 Outcome worse_of(Outcome main, const Outcome& strict);
 
 // Calls WRITES. TOOK: duration in us.

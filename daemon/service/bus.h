@@ -45,12 +45,10 @@ inline constexpr std::uint64_t kOrderTimeout = 25'000'000;  // us
 
 // Starts to connect to the system bus. Does not wait.
 Result<BusPtr> connect_system_bus();
-// Like connect_system_bus(), but waits until the connection is ready. Error: ETIMEDOUT if the bus is silent
-// for kBusPatience.
+// Like connect_system_bus(), but waits until the connection is ready, or for kBusPatience: ETIMEDOUT.
 Result<BusPtr> open_system_bus();
 
-// Gives the order METHOD with string arguments to the daemon. Errors: ESRCH if the daemon does not run;
-// EACCES if the caller is not root.
+// Gives the order METHOD to the daemon. Errors: ESRCH if none runs; EACCES if the caller is not root.
 Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments);
 
 // Carries out the order METHOD with its arguments. Returns the text of the reply, which is "" for most.

@@ -129,8 +129,7 @@ void IsolatedItems::add(const CpuSet& cpus, const std::vector<StartedWork>& now)
     for (const StartedWork& one : now) {
         const auto at = before.find({one.address, one.workqueue});
         Known& sum = known_[{one.address, one.workqueue}] = at != before.end() ? at->second : Known{};
-        // A new workqueue starts at zero. If the count fell, another workqueue has reused the address and the
-        // name.
+        // A new workqueue starts at zero. If the count fell, another one has reused the address and the name.
         if (same) sum.items += one.items - (one.items >= sum.counted ? sum.counted : 0);
         sum.counted = one.items;
     }

@@ -19,12 +19,12 @@
 
 namespace wq {
 
-// Accumulates what the kernel counts of the unbound workqueues in sysfs, and of items that held a CPU, from
-// looks at it. The first look is only the start value. Pure.
+// Accumulates what the kernel counts of unbound workqueues in sysfs, and of items that held a CPU, from looks
+// at it. The first look is only the start value. Pure.
 class Health {
   public:
-    // Names with a series of their own: the first ones in the order of the alphabet, which keep theirs as
-    // long as they exist. The rest is one series.
+    // Names with a series of their own: the first in the alphabet, as long as they exist. The rest is one
+    // series.
     static constexpr std::size_t kMostSeries = 64;
     static constexpr const char* kOthers = "(others)";
     enum Count : std::uint8_t { started, completed, repatriated, maydays, rescued, kCounts };
@@ -38,9 +38,8 @@ class Health {
         std::uint64_t stalled = 0;
     };
 
-    // Adds a look. CPUS: changes if CPUs went offline or online since the last look. NOW: as
-    // WorkCounters::health() returns it. AT: us of CLOCK_MONOTONIC, which no setting of the time changes, and
-    // which stands still while the machine is suspended.
+    // CPUS: changes if CPUs went offline or online since the last look. NOW: of WorkCounters::health(). AT:
+    // us of CLOCK_MONOTONIC, which stands still while the machine is suspended.
     void add(const std::string& cpus, const std::vector<KernelWorkqueue>& now, std::uint64_t at);
     [[nodiscard]] bool has_looked() const { return looked_; }
     [[nodiscard]] const std::map<std::string, Row>& rows() const { return rows_; }
@@ -72,9 +71,8 @@ class Health {
     std::map<std::string, std::uint64_t> hogs_;
 };
 
-// Sums up the items of per-CPU workqueues that start on isolated CPUs, from looks at the kernel's own counts.
-// The first look is only the start value. So is the first one after the set of isolated CPUs changed; the
-// sums until then are kept.
+// Sums up the items of per-CPU workqueues that start on isolated CPUs. A look is only the start value if it
+// is the first, or if the set of isolated CPUs changed since the last one.
 class IsolatedItems {
   public:
     // Adds a look. NOW: the kernel's counts on CPUS, the isolated CPUs.

@@ -96,8 +96,7 @@ class Agenda {
     unsigned retries_ = 0;  // in a row
 };
 
-// Polls for changes of CPUs that send no uevent. Each function compares with the last call, or with the time
-// when this object was made.
+// Polls for changes of CPUs that send no uevent, since the last call.
 class CpuWatch {
   public:
     explicit CpuWatch(const Paths& paths);

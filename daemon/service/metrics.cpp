@@ -67,8 +67,8 @@ class Exposition {
         head_ = fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
         series_.clear();
     }
-    // Drops a second sample with the same labels, because node_exporter would reject the whole file. (Two
-    // names may differ only in bytes that are not UTF-8.)
+    // Drops a second sample with the same labels (names may differ only in bytes that are not UTF-8):
+    // node_exporter would reject the whole file.
     template <class Number>
     void sample(const Labels& labels, Number value) {
         const std::string series = name_ + text_of(labels);
@@ -294,8 +294,7 @@ Labels machine_labels(const MetricsInput& in) {
             {"kernel", kernel_key(in.engine.kernel())}};
 }
 
-// Each series has a hash of the labels of wq_tuned_machine_info. So it keeps its meaning if the host gets
-// other CPUs or another kernel.
+// Each series has a hash of the labels of wq_tuned_machine_info: its meaning outlives other CPUs or kernels.
 void add_evidence(Exposition& out, const MetricsInput& in) {
     Labels info = machine_labels(in);
     const std::string machine = fmt::format("{:016x}", hash_of(text_of(info)));
@@ -330,8 +329,7 @@ void add_evidence(Exposition& out, const MetricsInput& in) {
                            state->logs[k]);
 }
 
-// Returns the last verdict of each class and pair of arms on this kernel and topology: the newest
-// kMostVerdictSeries of them, oldest first.
+// The last verdict of each class and pair of arms on this kernel and topology, the newest ones, oldest first.
 std::vector<const VerdictRecord*> last_verdicts(const MetricsInput& in) {
     const std::string kernel = kernel_key(in.engine.kernel());
     std::set<std::string> seen;

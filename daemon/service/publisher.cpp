@@ -18,8 +18,7 @@ namespace {
 
 constexpr std::uint64_t kStatusPeriod = 30'000'000;  // us between two status.json that differ in counts
 
-// What everybody shall see at once in status.json: states, reasons and verdicts. Also changes with a verdict,
-// which is part of a step's text.
+// What everybody shall see at once in status.json: states, reasons and verdicts (a step's text has them).
 std::uint64_t essence_of(const Told& now) {
     const Engine& engine = now.parts.engine;
     std::string out = fmt::format("{}\n{}\n{} {}\n", now.state, now.summary, now.policy.since.value_or(0),

@@ -26,8 +26,7 @@ struct Told {
     std::string summary;  // one line
 };
 
-// Tells others: status.json, the metrics for node_exporter, messages for systemd. Each is written only if it
-// changed. All constructor arguments must outlive this object.
+// Tells others: status.json, the metrics, messages for systemd. Each is written only if it changed.
 class Publisher {
   public:
     Publisher(const Paths& paths, Log& log, RecordWriter& record)

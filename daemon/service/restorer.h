@@ -11,8 +11,7 @@ namespace wq {
 // Restores settings when no daemon runs, for ExecStopPost= and OnFailure=. It needs only the C library, so
 // that it works in the middle of an upgrade: it reads no policy and no bus, but what the daemon left in /run.
 
-// Records whether the policy in force keeps settings (on_exit = "keep"). Call it whenever a policy takes
-// effect.
+// Records whether the policy in force keeps settings (on_exit = "keep").
 Status mark_keep(const Paths& paths, bool keep);
 // Records whether the daemon exits in order to be restarted and has left its settings in force.
 Status mark_restart(const Paths& paths, bool restarting);

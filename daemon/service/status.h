@@ -24,8 +24,7 @@
 
 namespace wq {
 
-// The policy on disk as it was when it was last read, and the one in force. Times are seconds since 1970;
-// empty: not known.
+// The policy on disk as of its last reading, and the one in force. Times: s since 1970; empty: not known.
 struct PolicyState {
     std::string error;                     // "FILE:LINE:COLUMN: why"; "" if it could be read
     std::optional<std::int64_t> since;     // when it was found broken, or was loaded

@@ -145,8 +145,7 @@ void Targets::look_at(const std::string& name, const CpuSet& unbound_mask) {
     const Owned* entry = edges_.store.find(name);
     const auto known = targets_.find(name);
     const bool unread = !now || now->unread || unbound_mask.empty();
-    // The read may fail only because memory is short for a moment. A managed target stays as it is until it
-    // can be read.
+    // Memory may be short for a moment. A managed target stays as it is until it can be read.
     if (unread && known == targets_.end() && (!now || entry != nullptr)) return;
     if (unread && known != targets_.end()) {
         Target& target = known->second;
@@ -371,8 +370,7 @@ Status Engine::revert(const std::optional<std::string>& name) {
         if (const std::string why = observing(); !why.empty())
             return fail("nothing is written while observing: " + why, EPERM);
         look_and_plan();
-        // Includes targets without a setting of ours: followers would be planned on their own once @default
-        // is held.
+        // Also targets without a setting of ours: they would be planned on their own once @default is held.
         for (const auto& [each, target] : targets_)
             if (!target.external && target.now.untouchable.empty()) names.push_back(each);
         // Targets that could not be read since the start get the order, too; it waits until they can be read.

@@ -24,8 +24,7 @@ enum class Use : std::uint8_t {
     compare,  // in a slot
 };
 
-// What is known of the targets: looks at them, plans (plan/plan.h) and decides. Writes nothing:
-// the Engine does.
+// What is known of the targets: looks, plans (plan/plan.h), decides. Writes nothing: the Engine does.
 class Targets {
   public:
     struct Edges {
@@ -33,13 +32,11 @@ class Targets {
         OwnedStore& store;  // has been loaded, and nobody else changes it meanwhile
         Log& log;
         std::function<Result<Topology>()> read_topology;
-        // Whether a udev rule opts the workqueue out (WQ_TUNED_IGNORE). Empty: not known yet, ask again
-        // later.
+        // Whether udev opts the workqueue out (WQ_TUNED_IGNORE). Empty: not known yet, ask again.
         std::function<std::optional<bool>(const std::string& name)> opted_out;
         const VerdictStore& verdicts;
         std::function<std::int64_t()> now;  // s since 1970
-        // The step that follows from plan and ledger (targets/step.h). Empty: there is no ledger, and
-        // nothing is compared.
+        // What follows from plan and ledger (targets/step.h). Empty: nothing is compared.
         std::function<Step(const StepInput&)> next_step = {};
         std::function<Waiting()> waiting = {};  // asked before each decision; empty: there are no experiments
     };
@@ -121,8 +118,7 @@ class Engine : public Targets {
     void reconcile();
     // Looks only: notices external writers and vanished targets. Writes nothing.
     void look();
-    // Plans, decides and writes again, with what the last look found. Call if the ledger changed, or if other
-    // comparisons of it apply now.
+    // Plans, decides and writes again with what the last look found, because the ledger changed.
     void step_all();
     // Puts back all that is ours, and removes the entries.
     void restore_all();
@@ -139,8 +135,7 @@ class Engine : public Targets {
     // For slots. Between enter_slot() and leave_slot() the engine leaves the slot's targets to the slot.
     // Looks at NAME. Error: why it may not take part in a slot.
     Status may_try(const std::string& name);
-    // Marks NAMES as in a slot, on disk: the restorer puts them back, even if settings are kept. A Status
-    // each.
+    // Marks NAMES as in a slot, on disk: the restorer puts them back whatever is kept. A Status each.
     std::vector<Status> enter_slot(const std::vector<std::string>& names);
     // Writes each arm, in this order, even if it is in place already. Any outcome but `done` ends the slot
     // for that target alone. CLOCK: us.

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <syslog.h>
 
-
 #include "base/hash.h"
 #include "counters/counter_table.h"
 #include "plan/plan.h"
@@ -64,8 +63,7 @@ bool Inventory::look_at_topology() {
         fingerprint_ = machine_fingerprint(kernel_, known_.topology());
         why = why_pods_unknown(known_.topology(), known_.cpus(), kernel_,
                                kernel_.cache_shard_size.value_or(kKernelShardSize));
-        // Files that are read while a CPU comes or goes may disagree for a moment: the next ticks look again,
-        // a few times.
+        // Files read while a CPU comes or goes may disagree: the next ticks look again, a few times.
         doubts_ = now->warnings.empty() ? 0 : doubts_ + 1;
         stale_ = doubts_ > 0 && doubts_ <= kMostDoubts;
     } else {
@@ -92,8 +90,7 @@ void Keys::measure_by(Measures measures) {
     counters_ = text_of(measures_);
 }
 
-// Pods divide the CPUs that are in the target's mask and in the mask of all unbound workqueues. The
-// fingerprint identifies how.
+// Pods divide the CPUs in both masks. The fingerprint identifies how.
 std::string Keys::cpus_of(const Workqueue& target) const {
     const CpuSet cpus = target.effective & inventory_.topology().online;
     return or_hash(cpus.list(), cpus.count(), "CPUs");

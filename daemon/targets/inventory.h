@@ -73,8 +73,7 @@ struct Measures {
 Measures measures_of(const Judging& judging, bool work_counted, const std::string& lacks,
                      const std::string& scheduler);
 
-// "6.12 cpu smt cache" for "6.12.107-generic": the kernel's scopes are in it, because a distribution may have
-// backported one.
+// "6.12 cpu smt cache" for "6.12.107-generic": a distribution may have backported a scope.
 std::string kernel_key(const KernelInfo& kernel);
 
 // Makes the keys of a target's comparisons.

@@ -16,8 +16,7 @@
 
 namespace wq {
 
-// A mask that a rule asks for, or that holds something of ours, as of the last look. Its states are
-// as-planned, set, waiting, leave, external, unsupported and quarantined.
+// A mask that a rule asks for, or that holds something of ours, as of the last look.
 struct Mask : Managed {
     std::string target;  // kDefaultMask, or a workqueue
     MaskFile now;

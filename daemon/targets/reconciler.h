@@ -16,8 +16,7 @@ struct Job {
     Wish wish;
 };
 
-// Carries out wishes about targets and masks, and records the results in the items, in their entries and in
-// the journal.
+// Carries out wishes about targets and masks; results go into the items, their entries and the journal.
 class Reconciler {
   public:
     // All arguments must outlive the Reconciler. STORE has the entries of all items.
@@ -34,8 +33,7 @@ class Reconciler {
     // strictness is ours, it is still put back at the end.
     void leave_to_writer(Managed& item, const std::string& text);
 
-    // For a slot: writes ARM even if it is in place already. The caller has announced it. CLOCK: us. TOOK:
-    // duration in us.
+    // For a slot: writes ARM even if it is in place already. The caller has announced it. TOOK: us.
     Outcome rewrite(const Target& target, const Arm& arm, const std::function<std::uint64_t()>& clock,
                     std::uint64_t& took);
     // Handles an OUTCOME other than `done` of writing WORD to ITEM.
