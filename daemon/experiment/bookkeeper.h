@@ -61,8 +61,8 @@ class Bookkeeper {
     void use(const SlotRun::Done& done, const PairEvidence& evidence, double in_place);
     void be_cautious(const Member& member, const LedgerEntry& before, const PairEvidence& evidence);
     void rest(const Member& member, std::uint64_t time, const std::string& why, bool suspect = false);
-    VerdictRecord turn(const Member& member, const LedgerEntry& entry, const Accrual& accrual);
-    void count_orders(const Member& member, const std::optional<VerdictRecord>& verdict);
+    void turn(const Member& member, const LedgerEntry& entry, const Accrual& accrual);
+    void count_order(const Member& member, bool told);
     [[nodiscard]] VerdictRecord record_of(const Member& member, const Decision& decision,
                                           const std::vector<Comparison::Column>& columns,
                                           unsigned number) const;

@@ -36,8 +36,6 @@ struct Parts {
     // Looks at all targets and writes what follows.
     void look();
     [[nodiscard]] bool wants_retry() const { return engine.wants_retry() || masks.wants_retry(); }
-    // For the daemon's end: leaves all settings in force, or restores them.
-    void leave(bool keep);
 
     WorkqueueFs files;
     OwnedStore owned;

@@ -326,7 +326,8 @@ void Service::stop() {
 }
 
 void Service::leave() {
-    parts_->leave(parts_->engine.policy().keep_on_exit && !switched_off_);
+    Engine& engine = parts_->engine;
+    engine.policy().keep_on_exit && !switched_off_ ? engine.keep_all() : engine.restore_all();
 }
 
 std::string Service::state() const {
