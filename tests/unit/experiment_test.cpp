@@ -358,7 +358,6 @@ TEST_F(ExperimentTest, EveryFourthPairOfTheWatchIsLong) {
     EXPECT_EQ(std::ranges::count(lengths, 61), 2);
 }
 
-// verdicts.log decides nothing: without the ledger, an arm that was kept is a candidate like any other.
 // The lock and the kworkers of a target's windows, by the word in its file.
 struct Seen {
     double lock;
@@ -418,19 +417,6 @@ TEST_F(ExperimentSeen, AGuardOfKworkersVetoesAnImprovement) {
     ASSERT_TRUE(run_to_verdict());
     EXPECT_EQ(last().outcome, Judgement::regressed);
     EXPECT_EQ(last().standing.counter, "workers");
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-}
-
-TEST_F(ExperimentTest, AHistoryWithoutALedgerKeepsNothing) {
-    costs("smt", 0.8);
-    start(smt_alone());
-    ASSERT_TRUE(run_until([this] { return state("kcryptd") == State::kept; }));
-    experiment_->cancel_all("wq-tuned stopped");
-    engine_->restore_all();
-    tree_.remove("var/lib/wq-tuned/ledger.json");
-    start(smt_alone());
-    EXPECT_FALSE(verdicts_->records().empty());
-    EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
