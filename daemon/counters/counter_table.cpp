@@ -11,7 +11,6 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "base/file.h"
@@ -172,9 +171,8 @@ Result<double> read_disk(const std::string& path, std::string_view disk, std::si
     return fail(path + ": no device '" + std::string(disk) + "'", ENODEV);
 }
 
-// Reads a file that a user other than root may have created. Checks the file type before opening it, because
-// opening a device can have effects (opening a watchdog starts it), and then opens the same file that was
-// checked.
+// A user other than root may have created it. Checks the type before opening it, because opening a device can
+// have effects (a watchdog starts), and then opens what was checked.
 Result<std::string> read_foreign_file(const std::string& path) {
     const Fd place(::open(path.c_str(), O_PATH | O_CLOEXEC));
     struct stat st {};

@@ -25,8 +25,7 @@ struct CounterKind {
     bool guard_only = false;
 };
 
-// The name of a counter that is not read anywhere, because the experiment computes it: the mean change of
-// cost of the other targets of the slot.
+// Computed by the experiment: the mean change of cost of the other targets of the slot.
 inline constexpr const char* kOthers = "others";
 
 // All counters, in the order in which messages list them.
@@ -41,10 +40,9 @@ bool counter_higher_is_better(std::string_view name);
 // Whether NAME counts the work of a workqueue, not of the machine.
 bool is_work_counter(std::string_view name);
 
-// Returns N for WorkCounters::sample(), which times every N-th item of a target: ITEMS / kTimed, 1 to 65535.
-// ITEMS is the expected number per window; any value is valid. About kTimed items are then timed: enough for
-// a mean to 2% if the standard deviation is as large as the mean, at a negligible cost. Both windows of a
-// pair need the same N, so ITEMS must come from before the pair: from the traffic or from the previous pair.
+// N for WorkCounters::sample(), which times every N-th item: ITEMS, expected per window, / kTimed, 1 to
+// 65535. kTimed give a mean to 2% if the deviation is as large as it. Both windows of a pair need the same N,
+// so ITEMS must come from before the pair.
 inline constexpr unsigned kTimed = 2000;
 unsigned sampled_every(double items);
 
@@ -60,8 +58,7 @@ unsigned sampled_every(double items);
 std::string machine_counter_pattern(std::string_view name);
 
 // The counter's current value: us of stall, kB of 1024 bytes, or the file's number. Errors name the file but
-// do not quote its content: not readable, not a regular file, no such device, not a single finite number of
-// at least 0.
+// do not quote its content.
 Result<double> read_machine_counter(const Paths& paths, const std::string& name);
 
 // Replaces a 0 in a file, or a throughput of 0. A 0 has no logarithm, and if its pair were dropped, drops
@@ -70,9 +67,8 @@ Result<double> read_machine_counter(const Paths& paths, const std::string& name)
 // evidence/comparison.h).
 inline constexpr double kZeroReading = 0x1p-100;
 
-// The value of a window of SECONDS from its two readings: a rate. The difference is at least one unit (1 us
-// of stall, 1 kB), because zero has no logarithm. For a file it is AFTER, at least kZeroReading. Error: the
-// counter went backwards, or the window has no length.
+// The value of a window of SECONDS: a rate, of at least one unit (1 us of stall, 1 kB), because zero has no
+// logarithm. For a file AFTER, at least kZeroReading. Error: it went backwards, or the window has no length.
 Result<double> value_of_window(const std::string& name, double before, double after, double seconds);
 
 }  // namespace wq

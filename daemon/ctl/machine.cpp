@@ -30,7 +30,7 @@
 #include "service/restorer.h"
 #include "service/status.h"
 #include "targets/conditions.h"
-#include "targets/decide.h"
+#include "targets/target.h"
 
 namespace wq::ctl {
 namespace {

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <utility>
 
 namespace wq {
@@ -42,9 +41,7 @@ void add(LedgerEntry& entry, const PairEvidence& pair, bool watched,
     for (std::size_t i = 0; i < entry.columns.size(); i++) {
         const Comparison::Column& column = entry.columns[i];
         if (column.worse.count == before[i]) continue;
-        EDetector detector(entry.watch[i]);
-        detector.add(column.last.back() - std::log1p(column.counter.tolerance));
-        entry.watch[i] = detector.state();
+        entry.watch[i].add(column.last.back() - std::log1p(column.counter.tolerance));
         if (measured && !column.counter.guard) add_after(entry, i, *measured);
     }
 }
@@ -56,8 +53,7 @@ bool alarms(const LedgerEntry& entry, std::uint64_t run_length) {
 
 // The decision for the counter whose e-detector raised the alarm.
 Decision alarm_of(const LedgerEntry& entry) {
-    const auto loudest = std::ranges::max_element(
-        entry.watch, {}, [](const EDetector::State& state) { return EDetector(state).log(); });
+    const auto loudest = std::ranges::max_element(entry.watch, {}, &EDetector::log);
     const auto column = static_cast<std::size_t>(loudest - entry.watch.begin());
     const Comparison::Column& found = entry.columns[column];
     return {Judgement::regressed,       found.counter.name,          found.worse.count,
@@ -120,7 +116,7 @@ Decision decision_of(const LedgerEntry& entry, double alpha, unsigned candidates
 
 double watch_log(const LedgerEntry& entry) {
     double most = -std::numeric_limits<double>::infinity();
-    for (const EDetector::State& state : entry.watch) most = std::max(most, EDetector(state).log());
+    for (const EDetector& each : entry.watch) most = std::max(most, each.log());
     return entry.watch.empty() ? 0 : most;
 }
 

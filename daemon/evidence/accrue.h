@@ -35,8 +35,7 @@ enum class Turn : std::uint8_t {
     taken_back,  // by the watch; the comparison starts again
 };
 
-// How the pair changed the entry. If the watch raises an alarm, all of this is from before the evidence is
-// cleared.
+// How the pair changed the entry. At an alarm of the watch: from before the evidence is cleared.
 struct Accrual {
     Turn turn = Turn::none;
     Decision decision;
@@ -47,8 +46,7 @@ struct Accrual {
 // Adds a pair to ENTRY, which has its columns already. Changes nothing else.
 Accrual accrue(LedgerEntry& entry, const PairEvidence& pair, const AccrualRule& rule);
 
-// Adds a window that the daemon cut off (a stop, a crash, an order) while the arm of SIDE ran. Makes no
-// decision.
+// A window that the daemon cut off while the arm of SIDE ran. Makes no decision.
 void add_lost_window(LedgerEntry& entry, Side side);
 
 // The decision from the current evidence of ENTRY. ALPHA: as in AccrualRule.
@@ -59,8 +57,7 @@ double watch_log(const LedgerEntry& entry);
 // If M is above this, the kept arm is in doubt, and its next pair is due at once.
 inline constexpr double kDoubt = 10;
 
-// Pairs of a retrial. A regressed comparison that is tried again after retry_after rests again after this
-// many pairs, if it is still regressed.
+// A regressed comparison that is tried again after retry_after rests again after so many pairs.
 inline constexpr std::uint64_t kRetryPairs = 16;
 
 // Conditions that stop an experiment early. None of them is a verdict.

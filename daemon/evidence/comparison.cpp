@@ -2,12 +2,8 @@
 #include "evidence/comparison.h"
 
 #include <fmt/format.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstdint>
 #include <limits>
+#include <numbers>
 
 #include "counters/counter_table.h"
 
@@ -58,6 +54,49 @@
 namespace wq {
 namespace {
 
+constexpr std::size_t kFirstLarge = 2;  // of kStakes
+static_assert(kStakes[kFirstLarge] == 0.5);
+
+}  // namespace
+
+double log_factor(double z) {
+    // Only calls exp() with a negative number or zero, so it cannot overflow.
+    return std::numbers::ln2 - std::log1p(std::exp(-std::abs(z))) + std::min(z, 0.0);
+}
+
+void EProcess::add(double x) {
+    squares += x * x;
+    count++;
+    const double scale = std::sqrt(squares / static_cast<double>(count));
+    if (scale == 0) return;
+    for (std::size_t i = 0; i < kStakes.size(); i++)
+        logs[i] = std::clamp(logs[i] + log_factor(kStakes[i] * x / scale), -kMostLog, kMostLog);
+}
+
+double EProcess::log_of_large_stakes() const {
+    std::array<double, kStakes.size() - kFirstLarge> logs{};
+    std::copy(logs.begin() + kFirstLarge, logs.end(), logs.begin());
+    return log_mean(logs);
+}
+
+namespace {
+
+constexpr double kMemory = 0.98;  // weight of the past: its half-life is 34 values
+
+}  // namespace
+
+void EDetector::add(double x) {
+    squares = kMemory * squares + x * x;
+    weight = kMemory * weight + 1;
+    const double scale = std::sqrt(squares / weight);
+    for (std::size_t i = 0; i < kStakes.size(); i++) {
+        const double factor = scale == 0 ? 0 : log_factor(kStakes[i] * x / scale);
+        logs[i] = std::max(0.0, logs[i]) + factor;
+    }
+}
+
+namespace {
+
 // The daemon cuts a window off if its work completes at less than a third of the expected pace, so such a
 // window costs at least three times as much. Also the log ratio between 0 and any larger value.
 const double kLostFirst = std::log(3.0);
@@ -70,12 +109,8 @@ bool is_measured(const PairValues& v) {
 }
 
 void add_difference(Comparison::Column& column, double d) {
-    EProcess worse(column.worse);
-    EProcess better(column.better);
-    worse.add(d - std::log1p(column.counter.tolerance));
-    better.add(-d);
-    column.worse = worse.state();
-    column.better = better.state();
+    column.worse.add(d - std::log1p(column.counter.tolerance));
+    column.better.add(-d);
     column.sum += d;
     column.largest = std::max(column.largest, std::abs(d));
     column.last.push_back(d);
@@ -175,8 +210,8 @@ void Comparison::add_lost_window(Side side) {
 }
 
 Decision Comparison::decide(const DecisionRule& rule) const {
-    const auto log_of = [&](const EProcess::State& state) {
-        return rule.quick ? EProcess(state).log_of_large_stakes() : log_mean(state.logs);
+    const auto log_of = [&](const EProcess& state) {
+        return rule.quick ? state.log_of_large_stakes() : state.log();
     };
     const auto log_worse = [&](const Column& column) { return log_of(column.worse); };
     const auto log_better = [&](const Column& column) { return log_of(column.better); };

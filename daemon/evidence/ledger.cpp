@@ -9,7 +9,6 @@
 #include <limits>
 #include <ranges>
 #include <tuple>
-#include <utility>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -61,7 +60,7 @@ static void describe(JsonPlace& at, Comparison::Column& column) {
     if (column.last.size() > Comparison::kLastDifferences) at.refuse("too many differences");
 }
 
-static void describe(JsonPlace& at, EDetector::State& state) {
+static void describe(JsonPlace& at, EDetector& state) {
     at("logs", state.logs, -kMostLog, kMostLog);
     at("squares", state.squares, 0.0, kMax);
     at("weight", state.weight, 0.0, kMax);

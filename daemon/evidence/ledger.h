@@ -13,7 +13,6 @@
 #include "base/journal.h"
 #include "base/result.h"
 #include "evidence/comparison.h"
-#include "evidence/e_process.h"
 #include "state/described.h"
 #include "state/state_file.h"
 
@@ -48,7 +47,7 @@ struct AfterVerdict : DifferenceSums {
 struct LedgerEntry {
     LedgerKey key;
     std::vector<Comparison::Column> columns;
-    std::vector<EDetector::State> watch;  // as many as columns, once there is an improvement to watch
+    std::vector<EDetector> watch;  // as many as columns, once there is an improvement to watch
     // As many as columns, those of guards empty, once there is such a pair. Cleared by `regressed`, and
     // when another arm improves on the candidate.
     std::vector<AfterVerdict> after;
@@ -77,8 +76,7 @@ class Ledger {
     static constexpr std::size_t kMostEntries = 1000;
 
     [[nodiscard]] const LedgerEntry* find(const LedgerKey& key) const;
-    // Whether there ever was an entry of this class of targets. Saves making the keys of thousands of
-    // targets.
+    // Whether there ever was an entry of this class: saves making the keys of thousands of targets.
     [[nodiscard]] bool knows(const std::string& kind) const { return kinds_.contains(kind); }
     // Adds ENTRY, or replaces the entry with its key. Above kMostEntries, removes the entry whose last pair
     // is the oldest: among the undecided ones without a pair for a day, else among the decided ones, else

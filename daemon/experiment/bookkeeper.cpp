@@ -76,6 +76,12 @@ void leave_reference(LedgerFile& ledger, const Engine& engine, const Taker& take
     ledger.put(std::move(entry));
 }
 
+// Whether a rule keeps the arm in force whatever the evidence says: then nothing is taken back.
+bool is_held(const Engine& engine, const Taker& taker) {
+    const ScopeWish* wish = wish_for(engine.targets().at(taker.name).now, engine.policy());
+    return wish != nullptr && wish->hold;
+}
+
 std::string text_of(const Arms& arms) {
     return fmt::format("{} against {}", arms.candidate.name(), arms.reference.name());
 }
@@ -139,11 +145,6 @@ ExperimentTotals Bookkeeper::totals() const {
     return out;
 }
 
-bool Bookkeeper::can_judge() const {
-    const auto& counters = edges_.engine.keys().measures().counters;
-    return !counters.empty() && !counters.front().guard;
-}
-
 LedgerEntry Bookkeeper::entry_of(const LedgerKey& key) const {
     if (const LedgerEntry* known = ledger_.ledger().find(key); known != nullptr) return *known;
     LedgerEntry out;
@@ -171,6 +172,19 @@ void Bookkeeper::begun(const std::vector<Member>& members) {
         say(LOG_INFO, Event::comparison_begun, taker,
             fmt::format("{} is compared with {}", taker.arms.candidate.name(), taker.arms.reference.name()));
     }
+}
+
+// A transient error is logged only if the comparison was ordered, and any other one once.
+void Bookkeeper::cannot_begin(const Member& member, const Error& why) {
+    const Taker& taker = member.taker;
+    const bool passes = kind_of_error(why.code) == Outcome::Kind::transient;
+    const bool news = !passes && book_.of(taker.name).aside.why != why.text;
+    book_.put_off(taker.name, why.text, edges_.clock.now());
+    if (news || taker.by_hand)
+        edges_.log.write({LOG_NOTICE, Event::none, "no slot could begin: " + why.text});
+    if (!taker.by_hand) return;
+    give_up(member, why.text);
+    write();
 }
 
 void Bookkeeper::left(const SlotRun::Left& left) {
@@ -252,12 +266,6 @@ void Bookkeeper::drop(const Member& member, const std::string& why) {
     if (taker.by_hand) give_up(member, why);
 }
 
-// Whether a rule keeps the arm in force whatever the evidence says: then nothing is taken back.
-bool Bookkeeper::is_held(const Taker& taker) const {
-    const ScopeWish* wish = wish_for(edges_.engine.targets().at(taker.name).now, edges_.engine.policy());
-    return wish != nullptr && wish->hold;
-}
-
 void Bookkeeper::use(const SlotRun::Done& done, const PairEvidence& evidence, double in_place) {
     const Member& member = *done.member;
     const Taker& taker = member.taker;
@@ -270,15 +278,15 @@ void Bookkeeper::use(const SlotRun::Done& done, const PairEvidence& evidence, do
             return drop(member, why);
     if (!evidence.lost) see(member, done.result, notes.seen[taker.arms.key()], entry);
     const std::int64_t wall = edges_.clock.wall();
-    const Accrual accrual = accrue(entry, evidence,
-                                   {judge().settings.alpha, taker.candidates, judge().settings.max_pairs,
-                                    judge().run_length, taker.candidate_holds && !is_held(taker), wall});
+    const Accrual accrual =
+        accrue(entry, evidence,
+               {judge().settings.alpha, taker.candidates, judge().settings.max_pairs, judge().run_length,
+                taker.candidate_holds && !is_held(edges_.engine, taker), wall});
     (watched ? notes.streaks.missed : notes.streaks.dropped) = 0;
     notes.aside.failures = 0;
     totals_.pairs++;
     if (evidence.lost) totals_.windows_lost++;
-    // A candidate that has not improved may cost time. While it is in force, the reference may cost time,
-    // too.
+    // A candidate that has not improved may cost time; while it is in force, the reference may, too.
     const bool spent = book_.is_spent(taker.name, wall, judge());
     if (const auto d = added(before, entry, 1); d && !watched) notes.lost.add(wall / 86'400, *d, in_place);
     if (const auto d = added(before, entry, -1); d && taker.candidate_holds)
@@ -292,9 +300,8 @@ void Bookkeeper::use(const SlotRun::Done& done, const PairEvidence& evidence, do
     } else if (accrual.turn == Turn::none || accrual.turn == Turn::undecided) {
         be_cautious(member, before, evidence);
     }
-    std::optional<VerdictRecord> verdict;
-    if (accrual.turn != Turn::none) verdict = turn(member, entry, accrual);
-    count_orders(member, verdict);
+    if (accrual.turn != Turn::none) turn(member, entry, accrual);
+    count_order(member, accrual.turn != Turn::none);
 }
 
 // Sets the candidate aside for an hour, without a verdict.
@@ -324,7 +331,7 @@ void Bookkeeper::rest(const Member& member, std::uint64_t time, const std::strin
         why);
 }
 
-VerdictRecord Bookkeeper::turn(const Member& member, const LedgerEntry& entry, const Accrual& accrual) {
+void Bookkeeper::turn(const Member& member, const LedgerEntry& entry, const Accrual& accrual) {
     turned_ = true;
     const bool taken_back = accrual.turn == Turn::taken_back;
     // If the watch took the candidate back, the entry already belongs to the next comparison.
@@ -348,9 +355,8 @@ VerdictRecord Bookkeeper::turn(const Member& member, const LedgerEntry& entry, c
     }
     book_.of(member.taker.name).turns.next_watch = 0;
     LedgerEntry numbered = entry;
-    numbered.number = keep(record);
+    numbered.number = keep(std::move(record));
     ledger_.put(std::move(numbered));
-    return record;
 }
 
 VerdictRecord Bookkeeper::record_of(const Member& member, const Decision& decision,
@@ -373,7 +379,8 @@ VerdictRecord Bookkeeper::record_of(const Member& member, const Decision& decisi
 }
 
 VerdictRecord Bookkeeper::record_so_far(const Member& member) const {
-    if (!can_judge()) return record_of(member, {}, {}, 1);  // an entry would have only guards
+    if (!edges_.engine.keys().measures().can_judge())
+        return record_of(member, {}, {}, 1);  // an entry would have only guards
     const LedgerEntry entry = entry_of(member.taker.key);
     const Decision decision = decision_of(entry, judge().settings.alpha, member.taker.candidates);
     return record_of(member, decision, entry.columns, entry.alarms + 1);
@@ -393,29 +400,18 @@ void Bookkeeper::give_up(const Member& member, const std::string& why) {
     book_.orders.erase(member.taker.name);
 }
 
-// An order ends with a verdict, or after max_pairs pairs. Pairs of all targets with the same comparison
-// count, because these targets take turns.
-void Bookkeeper::count_orders(const Member& member, const std::optional<VerdictRecord>& verdict) {
-    for (auto& [name, order] : std::map(book_.orders)) {
-        const bool own = name == member.taker.name;
-        const auto target = edges_.engine.targets().find(name);
-        if ((own && !member.taker.by_hand) || target == edges_.engine.targets().end()) continue;
-        const Taker taker = taker_of(target->second, order.arms, Course::dense, edges_.engine.keys());
-        if (taker.key != member.taker.key) continue;
-        const bool ended = ++book_.orders.at(name).pairs >= judge().settings.max_pairs;
-        if (!verdict && !ended) continue;
-        book_.orders.erase(name);
-        if (verdict && own) continue;  // turn() reported it
-        const Member ordered = member_of(taker, edges_.engine);
-        VerdictRecord record = verdict.value_or(record_so_far(ordered));
-        // Without a new decision, the record has the earlier one.
-        if (!verdict) record.outcome = entry_of(taker.key).judgement;
-        record.target = name;
-        record.cpus = ordered.cpus;
-        record.contention = contention_of(std::as_const(book_), ledger_.ledger(), taker);
-        if (record.outcome == Judgement::undecided) record.reason = kMaxPairsReason;
-        keep(std::move(record));
-    }
+// An order ends with a verdict (TOLD), or after max_pairs pairs.
+void Bookkeeper::count_order(const Member& member, bool told) {
+    const Taker& taker = member.taker;
+    const auto order = book_.orders.find(taker.name);
+    if (!taker.by_hand || order == book_.orders.end()) return;
+    if (++order->second.pairs < judge().settings.max_pairs && !told) return;
+    book_.orders.erase(order);
+    if (told) return;
+    VerdictRecord record = record_so_far(member);
+    record.outcome = entry_of(taker.key).judgement;  // without a new decision, the earlier one
+    if (record.outcome == Judgement::undecided) record.reason = kMaxPairsReason;
+    keep(std::move(record));
 }
 
 void Bookkeeper::write() {

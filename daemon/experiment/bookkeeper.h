@@ -33,19 +33,18 @@ struct ExperimentTotals {
 std::optional<Contention> contention_of(const OrderBook& book, const Ledger& ledger, const Taker& taker);
 
 // What a pair, or the end of a comparison without one, means: evidence in the ledger, a verdict in the
-// history, a rest or an ended order in the order book. Writes nothing to the kernel's files.
+// history, a rest or an ended order in the order book.
 class Bookkeeper {
   public:
     // Reads the ledger, and counts the lost windows of a slot that a crash cut off.
     Bookkeeper(const ExperimentEdges& edges, OrderBook& book, LedgerFile& ledger);
 
     [[nodiscard]] ExperimentTotals totals() const;
-    // Guards alone decide nothing. If the first counter is a guard, there are only guards.
-    [[nodiscard]] bool can_judge() const;
     // Whether a verdict or a rest came since the last call: other arms may have to be in force.
     [[nodiscard]] bool turned() { return std::exchange(turned_, false); }
 
     void begun(const std::vector<Member>& members);
+    void cannot_begin(const Member& member, const Error& why);
     void left(const SlotRun::Left& left);
     void take(const SlotRun::Done& done, const SlotTimes& times);
     // Reports that the ordered comparison ended without a verdict, and ends the order.
@@ -59,12 +58,11 @@ class Bookkeeper {
     void count_cut_off(const Coins& coins);
     bool is_stuck(const Member& member, const PairResult& result);
     void drop(const Member& member, const std::string& why);
-    [[nodiscard]] bool is_held(const Taker& taker) const;
     void use(const SlotRun::Done& done, const PairEvidence& evidence, double in_place);
     void be_cautious(const Member& member, const LedgerEntry& before, const PairEvidence& evidence);
     void rest(const Member& member, std::uint64_t time, const std::string& why, bool suspect = false);
-    VerdictRecord turn(const Member& member, const LedgerEntry& entry, const Accrual& accrual);
-    void count_orders(const Member& member, const std::optional<VerdictRecord>& verdict);
+    void turn(const Member& member, const LedgerEntry& entry, const Accrual& accrual);
+    void count_order(const Member& member, bool told);
     [[nodiscard]] VerdictRecord record_of(const Member& member, const Decision& decision,
                                           const std::vector<Comparison::Column>& columns,
                                           unsigned number) const;

@@ -18,12 +18,6 @@ namespace {
 
 constexpr std::uint64_t kLookTime = 5 * kSecond;  // between two looks at the traffic
 constexpr std::uint64_t kLongEvery = 4;
-constexpr std::size_t kMostSaid = 100;
-
-// Whether error CODE is transient, so that the next try may succeed.
-bool passes(int code) {
-    return kind_of_error(code) == Outcome::Kind::transient;
-}
 
 // What COUNTERS need that is counted only when it is asked for.
 Wanted wanted_by(const std::vector<ComparedCounter>& counters) {
@@ -51,18 +45,18 @@ Scheduler Experiment::scheduler() const {
                       edges_.clock.wall()});
 }
 
-// Sets what comparisons are measured by. The counters are part of their keys, so what cannot be counted makes
-// other comparisons.
+// The counters are part of the keys, so what cannot be counted makes other comparisons.
 void Experiment::measure_by(const std::string& lacks) {
     ledger_.lack(lacks);
     edges_.engine.measure_by(measures_of(edges_.engine.policy().judge, counting_.works(), lacks,
                                          scheduler_in_force(edges_.paths)));
-    waiting_.unjudged = books_.can_judge() ? "" : "no counter can be measured: " + counting_.why_not();
+    waiting_.unjudged = edges_.engine.keys().measures().can_judge()
+                            ? ""
+                            : "no counter can be measured: " + counting_.why_not();
 }
 
 void Experiment::policy_changed() {
     counting_.set_why_not("");
-    said_.clear();
     book_.policy_changed();
     const Judging& judge = edges_.engine.policy().judge;
     measure_by(ledger_.ledger().lacks);
@@ -115,7 +109,8 @@ Result<bool> Experiment::look_at_traffic() {
         const auto rates = counting_.rates(now);
         known = rates && *rates;
         if (known) book_.see(**rates, last, now);
-        if (!rates && passes(rates.error().code)) return tl::unexpected(rates.error());
+        if (!rates && kind_of_error(rates.error().code) == Outcome::Kind::transient)
+            return tl::unexpected(rates.error());
         if (!rates) {
             counting_.set_why_not(rates.error().text);
             edges_.log.write({LOG_NOTICE, Event::none, "work is not counted: " + counting_.why_not()});
@@ -173,8 +168,6 @@ void Experiment::look() {
     idle();
 }
 
-// If the counters cannot be attached to all targets, tries only the first one, because the error does not say
-// which target caused it.
 void Experiment::begin_slot(std::vector<Taker> takers) {
     Engine& engine = edges_.engine;
     const Judging& judge = engine.policy().judge;
@@ -182,35 +175,33 @@ void Experiment::begin_slot(std::vector<Taker> takers) {
     for (const Taker& taker : takers) writes.push_back(book_.of(taker.name).load.write);
     const SlotSize size = size_of_slot(writes, us(judge.window), judge.concurrent);
     takers.resize(size.targets);
-    std::vector<Member> members;
-    for (const Taker& taker : takers) members.push_back(member_of(taker, engine));
-    const auto attach = [&] {
-        std::vector<Counting::Attached> targets;
-        for (const Member& member : members) targets.push_back({member.taker.name, member.inode});
-        return counting_.attach(targets, wanted_by(engine.keys().measures().counters),
-                                read_isolation(edges_.paths).cpus());
-    };
-    Status attached = attach();
-    if (!attached && members.size() > 1) {
-        members.resize(1);
-        attached = attach();
+    std::vector<Member> members, able;
+    std::vector<Counting::Attached> targets;
+    std::vector<std::string> names;
+    for (const Taker& taker : takers) {
+        members.push_back(member_of(taker, engine));
+        targets.push_back({taker.name, members.back().inode});
+        names.push_back(taker.name);
     }
+    const auto cannot_begin = [&](const Member& member, const Error& why) {
+        waiting_.why = "waiting: " + why.text;
+        books_.cannot_begin(member, why);
+    };
+    const auto attached = counting_.attach(targets, wanted_by(engine.keys().measures().counters),
+                                           read_isolation(edges_.paths).cpus());
     if (!attached) return cannot_begin(members.front(), attached.error());
     if (const std::string limits = counting_.limits();
         counting_.works() && limits != engine.keys().measures().lacks) {
         measure_by(limits);  // work is counted differently than before: these are other comparisons
         return engine.step_all();
     }
-    std::vector<std::string> names;
-    for (const Member& member : members) names.push_back(member.taker.name);
+    names.resize(*attached);
     const auto entered = engine.enter_slot(names);
-    std::vector<Member> able;
-    for (std::size_t i = 0; i < members.size(); i++) {
+    for (std::size_t i = 0; i < names.size(); i++)
         if (entered[i])
             able.push_back(std::move(members[i]));
         else
             cannot_begin(members[i], entered[i].error());
-    }
     if (able.empty()) return;
     held_ = true;
     const Taker& first = able.front().taker;
@@ -219,19 +210,6 @@ void Experiment::begin_slot(std::vector<Taker> takers) {
     slot_ = std::make_unique<SlotRun>(edges_, counting_, book_, std::move(able),
                                       times_of_slot(judge, size.window, is_long));
     books_.begun(slot_->members());
-}
-
-// A transient error is logged only if the comparison was ordered.
-void Experiment::cannot_begin(const Member& member, const Error& why) {
-    const Taker& taker = member.taker;
-    book_.put_off(taker.name, why.text, edges_.clock.now());
-    waiting_.why = "waiting: " + why.text;
-    const bool news = !passes(why.code) && said_.size() < kMostSaid && said_.insert(why.text).second;
-    if (news || taker.by_hand)
-        edges_.log.write({LOG_NOTICE, Event::none, "no slot could begin: " + why.text});
-    if (!taker.by_hand) return;
-    books_.give_up(member, why.text);
-    books_.write();
 }
 
 // At the end of a slot its targets are returned to what the ledger decides before anything that takes time.

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -39,8 +38,7 @@ class Experiment {
     [[nodiscard]] Step step(const StepInput& input) const;
     [[nodiscard]] const Waiting& waiting() const { return waiting_; }
 
-    // Call after a policy was put into use: candidates that were set aside may be tried again, and a new
-    // random delay begins if judge.jitter changed.
+    // Candidates that were set aside may be tried again; a new random delay begins if judge.jitter changed.
     void policy_changed();
     // Called at watchdog ticks. SYSTEM_STATE: of systemd, "running"; "" if it cannot be asked.
     void tick(const std::string& system_state);
@@ -50,10 +48,9 @@ class Experiment {
     // Call when CPUs came or went, or may have: the pairs of the running slot do not count.
     void cpus_changed();
     // Call after each Engine::reconcile(): targets that cannot be compared any more leave the slot, and
-    // orders whose slot cannot begin any more end.
+    // orders that cannot be carried out any more end.
     void check();
-    // `wq-tunectl compare`: compares SCOPE (if empty: what comes next) on target NAME at once, also outside
-    // judge.hours. Error: why not.
+    // `wq-tunectl compare`: SCOPE (if empty: what comes next), at once, also outside judge.hours.
     Status order(const std::string& name, const std::string& scope);
     // Ends the running slot, and saves the ledger. A window that this cuts off counts against its arm.
     void cancel_all(const std::string& why);
@@ -66,8 +63,7 @@ class Experiment {
     [[nodiscard]] std::optional<ComparisonView> view_of(const std::string& target) const;
     [[nodiscard]] ExperimentTotals totals() const { return books_.totals(); }
     [[nodiscard]] const Ledger& ledger() const { return ledger_.ledger(); }
-    // Why no slot begins, one reason for all targets: "settling after boot (4 min left)", "outside
-    // judge.hours", "paused by `wq-tunectl pause`"; "" if a slot may begin.
+    // Why no slot begins, one reason for all targets; "" if a slot may begin.
     [[nodiscard]] std::string why_no_slot() const;
 
   private:
@@ -76,7 +72,6 @@ class Experiment {
     Result<bool> look_at_traffic();
     void look();
     void begin_slot(std::vector<Taker> takers);
-    void cannot_begin(const Member& member, const Error& why);
     void after_act(const std::vector<SlotRun::Left>& left, const std::vector<SlotRun::Done>& done = {});
     void idle();
 
@@ -91,7 +86,6 @@ class Experiment {
     std::map<std::string, std::string> before_upgrade_;  // arm that was kept under an older kernel, by class
     std::optional<std::uint64_t> look_at_;
     bool held_ = false;
-    std::set<std::string> said_;  // why slots could not begin: each reason is logged once
 };
 
 }  // namespace wq

@@ -2,7 +2,6 @@
 #include "experiment/scheduler.h"
 
 #include <fmt/format.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -13,6 +12,56 @@
 #include "base/clock.h"
 
 namespace wq {
+
+const Notes& OrderBook::of(const std::string& name) const {
+    static const Notes none;
+    const auto found = notes_.find(name);
+    return found == notes_.end() ? none : found->second;
+}
+
+ArmRest OrderBook::rest_of(const std::string& name, const Arms& arms, std::uint64_t now) const {
+    const auto& rests = of(name).aside.rests;
+    const auto rest = rests.find(arms.key());
+    if (rest == rests.end() || rest->second.until <= now) return {};
+    return {rest->second.why, rest->second.suspect};
+}
+
+void OrderBook::put_off(const std::string& name, const std::string& why, std::uint64_t now) {
+    constexpr unsigned kMostDoublings = 11;  // of 10 s: 5.7 hours
+    Notes::Aside& aside = of(name).aside;
+    aside.not_before = now + ((10 * kSecond) << std::min(aside.failures, kMostDoublings));
+    aside.failures++;
+    aside.why = why;
+}
+
+double OrderBook::lost(const std::string& name, std::int64_t wall) const {
+    return of(name).lost.on(wall / 86'400);
+}
+
+double OrderBook::lost(std::int64_t wall) const {
+    double out = 0;
+    for (const auto& [name, notes] : notes_) out += lost(name, wall);
+    return out;
+}
+
+void OrderBook::see(const std::map<std::string, double>& rates, std::uint64_t last, std::uint64_t now) {
+    for (const auto& [name, rate] : rates) {
+        auto& load = notes_[name].load;
+        if (load.rate_at > last) continue;
+        load.rate = rate;
+        load.rate_at = now;
+    }
+}
+
+void OrderBook::policy_changed() {
+    for (auto& [name, notes] : notes_) notes.aside = {};
+}
+
+void OrderBook::forget_others(const std::map<std::string, Target>& targets) {
+    std::erase_if(notes_, [&](const auto& item) { return !targets.contains(item.first); });
+    std::erase_if(orders, [&](const auto& item) { return !targets.contains(item.first); });
+}
+
 namespace {
 
 constexpr std::uint64_t kFreshRate = 12 * kSecond;

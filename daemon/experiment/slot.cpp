@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "machine/isolation.h"
-#include "state/state_file.h"
 
 namespace wq {
 namespace {
@@ -21,12 +20,20 @@ namespace {
 struct Row {
     SlotAction action;
     unsigned window;
+    std::uint64_t SlotTimes::*wait = nullptr;  // until the next action; nullptr: none, or see done()
 };
 
 constexpr std::array kRows = {
-    Row{SlotAction::put, 1},   Row{SlotAction::put, 0},    Row{SlotAction::open, 0}, Row{SlotAction::look, 0},
-    Row{SlotAction::close, 0}, Row{SlotAction::put, 1},    Row{SlotAction::open, 1}, Row{SlotAction::look, 1},
-    Row{SlotAction::close, 1}, Row{SlotAction::finish, 1},
+    Row{SlotAction::put, 1, &SlotTimes::lead},
+    Row{SlotAction::put, 0, &SlotTimes::washout},
+    Row{SlotAction::open, 0},
+    Row{SlotAction::look, 0},
+    Row{SlotAction::close, 0},
+    Row{SlotAction::put, 1, &SlotTimes::washout},
+    Row{SlotAction::open, 1},
+    Row{SlotAction::look, 1},
+    Row{SlotAction::close, 1, &SlotTimes::drain},
+    Row{SlotAction::finish, 1},
 };
 constexpr std::uint64_t kShare = 100;  // the writes of a window may take 1/100 of it
 constexpr StateRules kCoinsRules{.limit = 1U << 20, .may_replace_bytes = true};  // 16 members take 20 KB
@@ -55,24 +62,10 @@ unsigned SlotClock::window() const {
 }
 
 void SlotClock::done(std::uint64_t now) {
-    switch (action()) {
-        case SlotAction::put:
-            due_ = now + (step_ == 0 ? times_.lead : times_.washout);
-            break;
-        case SlotAction::open:
-            opened_ = now;
-            due_ = now + std::min(times_.look, times_.counted());
-            break;
-        case SlotAction::look:
-            due_ = opened_ + times_.counted();
-            break;
-        case SlotAction::close:
-            due_ = window() == 0 ? now : now + times_.drain;
-            break;
-        case SlotAction::finish:
-            break;
-    }
-    step_++;
+    const Row& row = kRows.at(step_++);
+    due_ = now + (row.wait != nullptr ? times_.*row.wait : 0);
+    if (row.action == SlotAction::open) due_ = (opened_ = now) + std::min(times_.look, times_.counted());
+    if (row.action == SlotAction::look) due_ = opened_ + times_.counted();
 }
 
 SlotSize size_of_slot(const std::vector<std::uint64_t>& writes, std::uint64_t window, std::size_t most) {
@@ -179,8 +172,7 @@ std::vector<SlotRun::Left> SlotRun::act(std::vector<Done>& done) {
     return std::exchange(left_, {});
 }
 
-// Writes all arms of a window, in random order. Before the first write, the coins on disk say which window it
-// is.
+// In random order. Before the first write, the coins on disk say which window it is.
 void SlotRun::put(unsigned window) {
     std::vector<Switch> switches;
     std::vector<Member*> order;
@@ -302,8 +294,7 @@ std::string SlotRun::why_spoilt() const {
     return "";
 }
 
-// A change of a mask or a scope causes no event. Both are checked before each window, and before a pair
-// counts.
+// A change of a mask or a scope causes no event.
 std::string SlotRun::why_moved(const Member& member) const {
     const auto seen = edges_.engine.glance(member.taker.name);
     if (!seen) return "";

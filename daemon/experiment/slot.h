@@ -70,8 +70,8 @@ inline constexpr std::uint64_t kLongestWindow = 10'000'000;  // us, for a single
 // it gets a longer window, up to kLongestWindow.
 SlotSize size_of_slot(const std::vector<std::uint64_t>& writes, std::uint64_t window, std::size_t most);
 
-// The coins of the slot in progress. They are in /run before the slot's first write. If the daemon is killed
-// during the slot, the next one reads which arm ran, and counts the window against that arm.
+// The coins of the slot in progress, in /run before its first write. If the daemon is killed, the next one
+// reads which arm ran, and counts the window against it.
 struct Coins {
     struct Member {
         std::string target;
@@ -88,8 +88,7 @@ struct Coins {
 
 // Replaces the file with fsync. PATH is in /run (a tmpfs), like the baseline, so it does not wait for a disk.
 Status keep_coins(const std::string& path, const Coins& coins);
-// The coins of a slot that was cut off, if there was one. Error: the file cannot be read or parsed; it is
-// removed then.
+// The coins of a slot that was cut off, if any. Error: the file cannot be read; it is removed then.
 Result<std::optional<Coins>> read_coins(const std::string& path);
 void forget_coins(const std::string& path);
 
@@ -127,8 +126,7 @@ Member member_of(const Taker& taker, const Engine& engine);
 // The slot that runs. Each of its targets has a pair of windows, whose order its own coin decides.
 class SlotRun {
   public:
-    // A target that left before the end. OURS: the daemon caused it, so the window that is cut off counts
-    // against its arm. The caller returns it to the engine.
+    // OURS: the daemon caused it, so the window that is cut off counts against its arm.
     struct Left {
         const Member* member;
         std::string why;

@@ -139,8 +139,7 @@ bool TargetPair::is_lost(unsigned w) const {
     const std::uint64_t items = all_items(window.count);
     if (window.count.items == 0 || window.count.lost * kMostLost > items || lacks_value(w)) return true;
     if (!window.cut) return false;
-    // It was cut because it was slower than expected. Whether it is lost depends on the other window of this
-    // pair.
+    // It was slower than expected. Whether it is lost depends on the other window of this pair.
     const Window& other = windows_.at(1 - w);
     if (other.cut) return true;
     const double expected = static_cast<double>(other.count.items) / other.seconds * window.seconds;
@@ -190,20 +189,26 @@ PairResult TargetPair::finish() {
     return out;
 }
 
-Status Counting::attach(const std::vector<Attached>& targets, Wanted wanted, const CpuSet& watched) {
-    if (!works()) return {};
+Result<std::size_t> Counting::attach(const std::vector<Attached>& targets, Wanted wanted,
+                                     const CpuSet& watched) {
+    if (!works()) return targets.size();
     const auto is_attached = [&](const Attached& one) {
         return std::ranges::find(attached_, one) != attached_.end();
     };
-    if (!attached_.empty() && wanted == wanted_ && std::ranges::all_of(targets, is_attached)) return {};
+    if (!attached_.empty() && wanted == wanted_ && std::ranges::all_of(targets, is_attached))
+        return targets.size();
     attached_.clear();
-    std::vector<std::string> names;
-    for (const Attached& one : targets) names.push_back(one.name);
     counters_.watch(watched);
-    if (auto attached = counters_.attach(names, wanted); !attached) return attached;
-    attached_ = targets;
-    wanted_ = wanted;
-    return {};
+    for (std::size_t n = targets.size();; n = 1) {
+        std::vector<std::string> names;
+        for (std::size_t i = 0; i < n; i++) names.push_back(targets[i].name);
+        const auto attached = counters_.attach(names, wanted);
+        if (!attached && n == 1) return tl::unexpected(attached.error());
+        if (!attached) continue;
+        attached_.assign(targets.begin(), targets.begin() + static_cast<std::ptrdiff_t>(n));
+        wanted_ = wanted;
+        return n;
+    }
 }
 
 void Counting::detach() {

@@ -24,8 +24,7 @@ struct Meters {
     std::uint64_t min_items = 0;   // per window
 };
 
-// The result of a pair. Windows are numbered by their place in time, 0 or 1, so that nothing here can depend
-// on the coin.
+// Windows are numbered by their place in time, 0 or 1, so that nothing here can depend on the coin.
 struct PairResult {
     std::string drop;              // why the pair is dropped; "" if it counts
     std::optional<unsigned> lost;  // the window that counts against its arm
@@ -51,8 +50,7 @@ class TargetPair {
     [[nodiscard]] bool is_cut(unsigned window) const { return windows_.at(window).cut; }
     // The pair must not be used. WHY is the reason, unless there is one already.
     void spoil(const std::string& why);
-    // Items that completed since WINDOW was opened, and the time since then, in s; empty if that is not
-    // known.
+    // Items that completed since WINDOW was opened, and the time since then, in s; empty: not known.
     struct Look {
         double completed = 0;
         double seconds = 0;
@@ -104,8 +102,9 @@ class Counting {
     [[nodiscard]] bool works() const { return why_not_.empty(); }
     void set_why_not(const std::string& why) { why_not_ = why; }
     // The programs stay attached as long as TARGETS are attached already, with all that is WANTED. WATCHED:
-    // as in WorkCounters::watch().
-    Status attach(const std::vector<Attached>& targets, Wanted wanted, const CpuSet& watched);
+    // as in WorkCounters::watch(). Returns how many of TARGETS are attached: all, or only the first one if
+    // not all can be, because the error does not say which one caused it.
+    Result<std::size_t> attach(const std::vector<Attached>& targets, Wanted wanted, const CpuSet& watched);
     void detach();
     // The meters of target NAME, which is attached. ITEMS: that a window is expected to have.
     [[nodiscard]] Meters meters_of(const std::string& name, double items);

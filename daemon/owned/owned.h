@@ -54,12 +54,10 @@ enum class Whose : std::uint8_t { baseline, ours, foreign };
 // A file of the kernel that may be ours: its text before our first write, and the claim: every text that it
 // may hold because of us.
 //
-// Before a write, announce() adds the new text and the baseline to the claim (what is in place stays in it),
-// and the claim is saved. After the write, settle() reduces the claim to what is in place, and it is saved
-// again. So a settled attribute says what the file holds, and any other text in it is of an external writer,
-// also for the next process that loads it. A process that is killed between announce() and settle() leaves
-// the wider claim. If an external writer writes one of the claimed texts before the next look, it is taken
-// for ours.
+// Before a write, announce() adds the new text and the baseline to the claim, and the claim is saved. After
+// the write, settle() reduces it to what is in place, and it is saved again. So any other text in the file is
+// of an external writer, also for the next process. A process that is killed between the two leaves the wider
+// claim: an external write of one of its texts before the next look is taken for ours.
 struct Attribute {
     Knob file = Knob::scope;
     std::string baseline;  // of a scope the first word; of a mask the text, put back bit for bit
@@ -80,8 +78,7 @@ struct Attribute {
     void announce(const std::string& text);  // call before TEXT is written
     // Call before the baseline is put back, and if an external writer may have put it back.
     void announce_baseline();
-    // Call when the file holds TEXT: reduces the claim to TEXT if it is ours, else to nothing. Returns whose
-    // it was.
+    // The file holds TEXT: reduces the claim to it if it is ours, else to nothing. Returns whose it was.
     Whose settle(const std::string& text);
 
     friend bool operator==(const Attribute&, const Attribute&) = default;
@@ -155,15 +152,14 @@ struct OwnedFile {
     friend void describe(JsonPlace& at, OwnedFile& file);
 };
 
-// owned.json: replaced as a whole, before the writes that it covers. It is in /run, so a reboot, which resets
-// the kernel, deletes it too.
+// owned.json: replaced as a whole, before the writes that it covers. In /run: a reboot resets the kernel,
+// too.
 class OwnedStore {
   public:
     explicit OwnedStore(const std::string& path);
 
-    // If the file is absent: no entries. This is checked twice, because it means that nothing was ever
-    // written. Error: the file is unreadable or not ours. Then nothing may be written to /sys, because the
-    // baselines are not known, and the file is never replaced.
+    // If the file is absent: no entries. Error: the file is unreadable or not ours. Then nothing may be
+    // written to /sys, because the baselines are not known, and the file is never replaced.
     Status load();
     // Writes the file if it differs from what was last loaded or saved.
     Status save();
@@ -176,11 +172,10 @@ class OwnedStore {
         return file == Knob::mask ? now_.masks : now_.scopes;
     }
     [[nodiscard]] std::vector<Owned*> all();  // of both kinds
-    // Call after a reload: forgets external writers, ends orders to revert, and allows to set again what
-    // others put back.
+    // After a reload: forgets external writers and orders to revert, may set again what others put back.
     void start_over(Knob file);
-    // Call when the daemon ends and settings are kept. Ends the orders. Marks for the restorer what should
-    // have been put back, but could not be. Saves.
+    // For an end that keeps settings: ends the orders, marks for the restorer what could not be put back.
+    // Saves.
     Status keep();
 
   private:

@@ -6,6 +6,9 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/journal.h"
+#include "machine/paths.h"
 #include "machine/workqueue_fs.h"
 #include "owned/owned.h"
 
@@ -45,16 +48,15 @@ struct Look {
 // Looks, and settles ENTRY with what is found. If its main file cannot be read, ENTRY is unchanged.
 Look look_at(const WorkqueueFiles& files, Owned& entry);
 
-// Whether nothing of ours is left in the files of a scope's ENTRY, and the word is the baseline. Also true if
-// the target is gone. False if a file cannot be read, because it may hold something of ours.
+// Whether nothing of ours is left in the files of a scope's ENTRY, and the word is the baseline; or the
+// target is gone.
 bool is_back(const WorkqueueFiles& files, const Owned& entry);
 
 // Classifies an errno.
 Outcome::Kind kind_of_error(int code);
 
 Outcome error_outcome(const Error& error, bool wrote);
-// The outcome of two writes, of which both were tried: a failure, because something of ours is left, then a
-// foreign value.
+// Of two writes that were both tried: a failure, since something of ours is left; then a foreign value.
 Outcome worse_of(Outcome main, const Outcome& strict);
 
 // Calls WRITES. TOOK: duration in us.
@@ -66,16 +68,11 @@ Outcome timed(std::uint64_t& took, const Writes& writes) {
     return out;
 }
 
-// The only code that decides to write to the kernel's files: for the engine, orders, experiments, masks
-// and the restorer.
-//
-// It writes a value only if the attribute announces it, and the store has been saved since. Otherwise the
-// outcome is `permanent`, and no file was written. Only the baseline needs no announcement: it was on disk
-// before it was overwritten. A value in a file that the attribute does not know, or that changed since it was
-// SEEN, is an external writer's, and is left in place.
-//
-// A strictness is taken away before the scope changes and set after it, so that no scope is strict without
-// need.
+// The only code that decides to write to the kernel's files. It writes a value only if the attribute
+// announces it, and the store has been saved since; otherwise the outcome is `permanent`. Only the baseline
+// needs no announcement: it was on disk before it was overwritten. A value that the attribute does not know,
+// or that changed since it was SEEN, is an external writer's, and is left in place. A strictness is taken
+// away before the scope changes and set after it, so that no scope is strict without need.
 class OwnedWriter {
   public:
     OwnedWriter(WorkqueueFiles& files, OwnedStore& store) : files_(files), store_(store) {}
@@ -110,5 +107,32 @@ class OwnedWriter {
     WorkqueueFiles& files_;
     OwnedStore& store_;
 };
+
+// Puts every baseline of STORE back if the file holds something of ours, and removes each entry for which
+// nothing is left to do. Returns how many could not be restored; they stay in STORE and are logged.
+// ONLY_SLOTS: keeps settings, and restores only @default and targets of a slot that was cut off.
+//
+// The order: our strictness off; @default; masks (of workqueues, then of all); scopes; a strictness of the
+// kernel on. So no scope is strict without need, and no follower of @default moves twice.
+unsigned restore_all(WorkqueueFiles& files, OwnedStore& store, Log& log, bool only_slots = false);
+
+// How the journal names a setting, a baseline that was put back, and an external writer.
+struct FileWords {
+    const char* label;  // "cpumask "; "" for a scope
+    Event set;
+    Event restored;
+    Event external;
+    const char* old_field;
+    const char* new_field;
+    const char* back;  // "back to"
+};
+const FileWords& words_of(const Owned& entry);
+// "; isolated CPUs 2-3 may get unbound work ...": what putting the mask of ENTRY back lets in; "" if nothing.
+std::string let_in(const WorkqueueFiles& files, const Owned& entry);
+
+// Takes the lock in the runtime directory, which every process that writes scopes has: the daemon, a restore,
+// `wq-tunectl ab` or `bench`. It lasts until all copies of the descriptor are closed, also those of forked
+// processes. Waits up to 2 s. Error: EWOULDBLOCK if another process has it for longer.
+Result<Fd> take_lock(const Paths& paths);
 
 }  // namespace wq

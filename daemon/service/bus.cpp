@@ -4,10 +4,8 @@
 #include <syslog.h>
 #include <systemd/sd-login.h>
 #include <cerrno>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <utility>
 
 #include "base/clock.h"
 
@@ -24,8 +22,7 @@ struct Free {
 };
 using Text = std::unique_ptr<char, Free>;
 
-// Timeout of the daemon's own questions. Nothing blocks on them; when one times out, the state kept for it is
-// freed.
+// Timeout of the daemon's own questions, on which nothing blocks.
 constexpr std::uint64_t kTimeout = 5'000'000;  // us
 
 bool is_absent(const sd_bus_error& error) {
@@ -49,8 +46,8 @@ Result<MessagePtr> make_call(sd_bus* bus, const char* method, const std::vector<
     return message;
 }
 
-// Asks systemd for properties, for at most kBusPatience in all. Uses a connection of its own: waiting on the
-// one with our well-known name would queue orders meanwhile.
+// Asks systemd for properties, for at most kBusPatience in all. On a connection of its own: waiting on the
+// one with our well-known name would queue orders.
 class Systemd {
   public:
     // "" if there is no answer.

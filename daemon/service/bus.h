@@ -45,21 +45,18 @@ inline constexpr std::uint64_t kOrderTimeout = 25'000'000;  // us
 
 // Starts to connect to the system bus. Does not wait.
 Result<BusPtr> connect_system_bus();
-// Like connect_system_bus(), but waits until the connection is ready. Error: ETIMEDOUT if the bus is silent
-// for kBusPatience.
+// Like connect_system_bus(), but waits until the connection is ready, or for kBusPatience: ETIMEDOUT.
 Result<BusPtr> open_system_bus();
 
-// Gives the order METHOD with string arguments to the daemon. Errors: ESRCH if the daemon does not run;
-// EACCES if the caller is not root.
+// Gives the order METHOD to the daemon. Errors: ESRCH if none runs; EACCES if the caller is not root.
 Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments);
 
 // Carries out the order METHOD with its arguments. Returns the text of the reply, which is "" for most.
 using BusOrder =
     std::function<Result<std::string>(const std::string& method, const std::vector<std::string>& arguments)>;
 
-// org.wqtuned1 on the system bus: orders, and the journal's log level (org.freedesktop.LogControl1). The bus
-// delivers only what root sends (conf/org.wqtuned1.conf). Without a bus the daemon still works: this is
-// logged once until there is a bus again. No function but those with a limit waits for the bus.
+// org.wqtuned1 on the system bus: orders, and the journal's log level (org.freedesktop.LogControl1). Without
+// a bus the daemon still works: this is logged once until there is a bus again.
 class BusServer {
   public:
     // Serves calls in EVENT's loop, with lower priority than all other sources there.
@@ -72,12 +69,10 @@ class BusServer {
     void connect();
     // Runs the loop until calls are served, or for at most kBusPatience, in case the bus is silent.
     void wait();
-    // Asks systemd whether it is restarting the unit of this process. Settings then stay in force, so that a
-    // restart or an upgrade does not switch them back and forth. False without a bus or a unit, or if systemd
-    // does not answer within kBusPatience.
+    // Whether systemd is restarting the unit of this process: settings then stay in force. False without a
+    // bus or a unit, or if systemd does not answer within kBusPatience.
     [[nodiscard]] bool is_restarting() const;
-    // The state that systemd reports: "running", "degraded", "starting", "maintenance", "stopping"; "" if it
-    // does not answer within kBusPatience. Asks only now and then.
+    // Of systemd: "running", "degraded", "starting", ...; "" if it does not answer. Asks only now and then.
     const std::string& system_state();
     [[nodiscard]] Result<std::string> order(const std::string& method,
                                             const std::vector<std::string>& arguments) const {

@@ -5,13 +5,12 @@
 #include <syslog.h>
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <string_view>
-#include <utility>
 
 #include "machine/bpf_errors.h"
 #include "machine/cpu_files.h"
+#include "machine/isolation.h"
 
 namespace wq {
 
@@ -82,6 +81,7 @@ void Health::add(const std::string& cpus, const std::vector<KernelWorkqueue>& no
 }
 
 void HealthWatch::tick(WorkCounters& counters) {
+    if (ticks_++ % kTicks == 0) look_at_isolated(counters);
     if (now_() >= next_) look(counters);
 }
 
@@ -105,10 +105,40 @@ void HealthWatch::look(WorkCounters& counters) {
     } else {
         health_ = {};  // no metrics are better than old ones
     }
-    const std::string why = seen ? "" : seen.error().text;
-    if (!why.empty() && why != error_)
-        log_.write({LOG_NOTICE, Event::none, "no metrics of the health of workqueues: " + why});
-    error_ = why;
+    say(error_, "the health of workqueues", seen ? "" : seen.error().text);
+}
+
+// Walks all cgroups and all workqueues. Misses nothing between two looks, because the kernel counts.
+void HealthWatch::look_at_isolated(WorkCounters& counters) {
+    const CpuSet cpus = read_isolation(paths_).cpus();
+    const auto started = cpus.empty() ? std::vector<StartedWork>{} : counters.started_on(cpus);
+    if (started) isolated_.add(cpus, *started);
+    if (!started && passes(started.error())) return;
+    say(isolated_error_, "work on isolated CPUs", started ? "" : started.error().text);
+}
+
+void HealthWatch::say(std::string& last, const char* what, const std::string& why) {
+    if (!why.empty() && why != last)
+        log_.write({LOG_NOTICE, Event::none, fmt::format("no metrics of {}: {}", what, why)});
+    last = why;
+}
+
+void IsolatedItems::add(const CpuSet& cpus, const std::vector<StartedWork>& now) {
+    const bool same = std::exchange(cpus_, cpus) == cpus;
+    const auto before = std::exchange(known_, {});
+    for (const StartedWork& one : now) {
+        const auto at = before.find({one.address, one.workqueue});
+        Known& sum = known_[{one.address, one.workqueue}] = at != before.end() ? at->second : Known{};
+        // A new workqueue starts at zero. If the count fell, another one has reused the address and the name.
+        if (same) sum.items += one.items - (one.items >= sum.counted ? sum.counted : 0);
+        sum.counted = one.items;
+    }
+}
+
+std::map<std::string, std::uint64_t> IsolatedItems::items() const {
+    std::map<std::string, std::uint64_t> out;
+    for (const auto& [key, sum] : known_) out[key.second] += sum.items;
+    return out;
 }
 
 }  // namespace wq

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/cpu_set.h"
 #include "base/journal.h"
 #include "bpf/bpf_workqueues.h"
 #include "bpf/work_counters.h"
@@ -18,12 +19,12 @@
 
 namespace wq {
 
-// Accumulates what the kernel counts of the unbound workqueues in sysfs, and of items that held a CPU, from
-// looks at it. The first look is only the start value. Pure.
+// Accumulates what the kernel counts of unbound workqueues in sysfs, and of items that held a CPU, from looks
+// at it. The first look is only the start value. Pure.
 class Health {
   public:
-    // Names with a series of their own: the first ones in the order of the alphabet, which keep theirs as
-    // long as they exist. The rest is one series.
+    // Names with a series of their own: the first in the alphabet, as long as they exist. The rest is one
+    // series.
     static constexpr std::size_t kMostSeries = 64;
     static constexpr const char* kOthers = "(others)";
     enum Count : std::uint8_t { started, completed, repatriated, maydays, rescued, kCounts };
@@ -37,9 +38,8 @@ class Health {
         std::uint64_t stalled = 0;
     };
 
-    // Adds a look. CPUS: changes if CPUs went offline or online since the last look. NOW: as
-    // WorkCounters::health() returns it. AT: us of CLOCK_MONOTONIC, which no setting of the time changes, and
-    // which stands still while the machine is suspended.
+    // CPUS: changes if CPUs went offline or online since the last look. NOW: of WorkCounters::health(). AT:
+    // us of CLOCK_MONOTONIC, which stands still while the machine is suspended.
     void add(const std::string& cpus, const std::vector<KernelWorkqueue>& now, std::uint64_t at);
     [[nodiscard]] bool has_looked() const { return looked_; }
     [[nodiscard]] const std::map<std::string, Row>& rows() const { return rows_; }
@@ -71,10 +71,30 @@ class Health {
     std::map<std::string, std::uint64_t> hogs_;
 };
 
-// Looks once a minute, and before the daemon's own writes, after which the kernel's counts restart. All looks
-// together take at most a hundredth of the time, however many workqueues there are: then they are rarer, and
-// what was counted between the last look and a write is lost. All constructor arguments must outlive this
-// object.
+// Sums up the items of per-CPU workqueues that start on isolated CPUs. A look is only the start value if it
+// is the first, or if the set of isolated CPUs changed since the last one.
+class IsolatedItems {
+  public:
+    // Adds a look. NOW: the kernel's counts on CPUS, the isolated CPUs.
+    void add(const CpuSet& cpus, const std::vector<StartedWork>& now);
+    // The isolated CPUs at the last look.
+    [[nodiscard]] const CpuSet& cpus() const { return cpus_; }
+    // The sums by name, of existing workqueues that ever had work there.
+    [[nodiscard]] std::map<std::string, std::uint64_t> items() const;
+
+  private:
+    struct Known {
+        std::uint64_t counted = 0;  // the kernel's count at the last look
+        std::uint64_t items = 0;    // the sum
+    };
+    CpuSet cpus_;
+    std::map<std::pair<std::uint64_t, std::string>, Known>
+        known_;  // by address, which is used again, and name
+};
+
+// Looks at both once a minute, and at Health before the daemon's own writes, after which the kernel's counts
+// restart. Looks take at most a hundredth of the time: with many workqueues they are rarer, and what was
+// counted between the last look and a write is lost.
 class HealthWatch {
   public:
     // NOW: CLOCK_MONOTONIC, in us.
@@ -83,23 +103,30 @@ class HealthWatch {
 
     // Call it at each tick, but not while windows are measured.
     void tick(WorkCounters& counters);
-    // Call it before writes. In the first minute, it does nothing before the first tick: the daemon's start
-    // does not wait for the programs, and nothing can be lost.
+    // In the first minute, nothing before the first tick: the daemon's start does not wait for the programs.
     void before_writes(WorkCounters& counters);
     [[nodiscard]] const Health& health() const { return health_; }
+    [[nodiscard]] const IsolatedItems& isolated() const { return isolated_; }
 
   private:
     static constexpr std::uint64_t kPeriod = 60 * kSecond;
     static constexpr std::uint64_t kShare = 100;
+    static constexpr unsigned kTicks = 4;  // from one look at isolated CPUs to the next, about a minute
     void look(WorkCounters& counters);
+    void look_at_isolated(WorkCounters& counters);
+    // Why there are no metrics of WHAT; "" if there are. Logged if that is new.
+    void say(std::string& last, const char* what, const std::string& why);
 
     const Paths& paths_;
     Log& log_;
     std::function<std::uint64_t()> now_;
     Health health_;
+    IsolatedItems isolated_;
     std::uint64_t next_ = 0;                       // when the next look at a tick is due
     std::uint64_t not_before_ = now_() + kPeriod;  // the next look before a write
-    std::string error_;                            // last logged reason why there are no metrics
+    std::string error_;                            // of health_, last logged
+    std::string isolated_error_;                   // of isolated_
+    unsigned ticks_ = 0;
 };
 
 }  // namespace wq

@@ -69,7 +69,7 @@ class Loop {
 };
 
 // When the next look at all targets is due: 200 ms after the last of a burst of events, at most 1 s after the
-// first. Without events, a failure is tried again after 250 ms, and then after twice the time, up to 4 s.
+// first. A failure is tried again after 250 ms, and then after twice the time, up to 4 s.
 class Agenda {
   public:
     static constexpr std::uint64_t kQuiet = 200'000;
@@ -96,8 +96,7 @@ class Agenda {
     unsigned retries_ = 0;  // in a row
 };
 
-// Polls for changes of CPUs that send no uevent. Each function compares with the last call, or with the time
-// when this object was made.
+// Polls for changes of CPUs that send no uevent, since the last call.
 class CpuWatch {
   public:
     explicit CpuWatch(const Paths& paths);

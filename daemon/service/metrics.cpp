@@ -2,7 +2,6 @@
 #include "service/metrics.h"
 
 #include <fmt/format.h>
-#include <syslog.h>
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -15,9 +14,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "machine/bpf_errors.h"
-#include "machine/isolation.h"
-#include "service/worth.h"
+#include "service/status.h"
 
 namespace wq {
 namespace {
@@ -70,8 +67,8 @@ class Exposition {
         head_ = fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
         series_.clear();
     }
-    // Drops a second sample with the same labels, because node_exporter would reject the whole file. (Two
-    // names may differ only in bytes that are not UTF-8.)
+    // Drops a second sample with the same labels (names may differ only in bytes that are not UTF-8):
+    // node_exporter would reject the whole file.
     template <class Number>
     void sample(const Labels& labels, Number value) {
         const std::string series = name_ + text_of(labels);
@@ -297,8 +294,7 @@ Labels machine_labels(const MetricsInput& in) {
             {"kernel", kernel_key(in.engine.kernel())}};
 }
 
-// Each series has a hash of the labels of wq_tuned_machine_info. So it keeps its meaning if the host gets
-// other CPUs or another kernel.
+// Each series has a hash of the labels of wq_tuned_machine_info: its meaning outlives other CPUs or kernels.
 void add_evidence(Exposition& out, const MetricsInput& in) {
     Labels info = machine_labels(in);
     const std::string machine = fmt::format("{:016x}", hash_of(text_of(info)));
@@ -333,8 +329,7 @@ void add_evidence(Exposition& out, const MetricsInput& in) {
                            state->logs[k]);
 }
 
-// Returns the last verdict of each class and pair of arms on this kernel and topology: the newest
-// kMostVerdictSeries of them, oldest first.
+// The last verdict of each class and pair of arms on this kernel and topology, the newest ones, oldest first.
 std::vector<const VerdictRecord*> last_verdicts(const MetricsInput& in) {
     const std::string kernel = kernel_key(in.engine.kernel());
     std::set<std::string> seen;
@@ -417,45 +412,6 @@ std::string metrics_text(const MetricsInput& in) {
     add_verdicts(out, in);
     add_worth(out, in);
     return std::move(out).text();
-}
-
-void IsolatedItems::add(const CpuSet& cpus, const std::vector<StartedWork>& now) {
-    const bool same = std::exchange(cpus_, cpus) == cpus;
-    const auto before = std::exchange(known_, {});
-    std::set<std::string> names;
-    for (const StartedWork& one : now) {
-        const Key key{one.address, one.workqueue};
-        const auto at = before.find(key);
-        Known& sum = known_[key] = at != before.end() ? at->second : Known{};
-        // A new workqueue starts at zero. If the count fell, another workqueue has reused the address and the
-        // name.
-        if (same) sum.items += one.items - (one.items >= sum.counted ? sum.counted : 0);
-        sum.counted = one.items;
-        names.insert(one.workqueue);
-    }
-    // A counter of a metric must not fall. So the items of a workqueue that is gone stay in the sum of its
-    // name, as long as another workqueue has that name.
-    for (const auto& [key, sum] : before)
-        if (!known_.contains(key)) gone_[key.second] += sum.items;
-    std::erase_if(gone_, [&](const auto& one) { return !names.contains(one.first); });
-}
-
-std::map<std::string, std::uint64_t> IsolatedItems::items() const {
-    std::map<std::string, std::uint64_t> out = gone_;
-    for (const auto& [key, sum] : known_) out[key.second] += sum.items;
-    return out;
-}
-
-void IsolatedWatch::tick(WorkCounters& counters) {
-    if (ticks_++ % kTicks != 0) return;
-    const CpuSet cpus = read_isolation(paths_).cpus();
-    const auto started = cpus.empty() ? std::vector<StartedWork>{} : counters.started_on(cpus);
-    if (started) items_.add(cpus, *started);
-    if (!started && passes(started.error())) return;
-    const std::string why = started ? "" : started.error().text;
-    if (!why.empty() && why != error_)
-        log_.write({LOG_NOTICE, Event::none, "no metric of work on isolated CPUs: " + why});
-    error_ = why;
 }
 
 }  // namespace wq

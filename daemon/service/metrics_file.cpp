@@ -42,8 +42,7 @@ Status unlink_if_there(const std::string& path) {
     return fail_errno(path + ": removing", error);
 }
 
-// After an error, removes the file: no metrics are better than old ones, because alerts detect that they are
-// missing.
+// After an error, removes the file: alerts detect that metrics are missing, but not that they are old.
 Status show_in(const std::string& file, const std::string& text) {
     if (const auto now = read_file(file, text.size()); now && *now == text) return {};
     auto done = publish_file(file, text);

@@ -10,23 +10,23 @@
 
 namespace wq {
 
-// The file that node_exporter's textfile collector reads. It exists only while a daemon runs. Its path is
-// recorded in the runtime directory, so that the file can be found after a crash, or after the policy named
-// another path. An error is logged once, until it changes, and does not stop the daemon. WRITER does all file
-// operations except writing the record, so a slow disk does not block the daemon.
+// The file that node_exporter's textfile collector reads, only while a daemon runs. Its path is recorded in
+// the runtime directory, so that the file can be found after a crash, or after the policy named another path.
+// An error is logged once, until it changes. WRITER does all file operations but the record's: a disk may be
+// slow.
 class MetricsFile {
   public:
     MetricsFile(const Paths& paths, Log& log, RecordWriter& writer)
         : paths_(paths), log_(log), writer_(writer) {}
 
-    // Takes over the file that an earlier daemon left, if any.
+    // Takes over the file of an earlier daemon.
     void recall();
     // Uses PATH from now on, "" for no file. Removes the file at the previous path.
     void use(const std::string& path);
     [[nodiscard]] bool is_wanted() const { return !path_.empty(); }
-    // Writes TEXT to the file, asynchronously. Does nothing if the file already contains TEXT.
+    // Writes TEXT to the file, asynchronously, if it has another one.
     void show(const std::string& text);
-    // Call it when the daemon ends. Removes the file, and then its record, asynchronously.
+    // For the daemon's end: removes the file, and then its record, asynchronously.
     void remove();
 
   private:

@@ -85,10 +85,6 @@ void Parts::look() {
     engine.reconcile();
 }
 
-void Parts::leave(bool keep) {
-    keep ? engine.keep_all() : engine.restore_all();
-}
-
 void Pause::load() {
     const auto file = read_if_there(path_);
     paused_ = file && *file;

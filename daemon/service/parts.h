@@ -24,7 +24,6 @@
 namespace wq {
 
 // What looks, decides and writes, connected: the daemon without its loop, its bus and its files for others.
-// Reads what an earlier daemon left; a broken file is logged. The constructor's arguments must outlive it.
 struct Parts {
     using OptedOut = std::function<std::optional<bool>(const std::string& workqueue)>;
 
@@ -37,8 +36,6 @@ struct Parts {
     // Looks at all targets and writes what follows.
     void look();
     [[nodiscard]] bool wants_retry() const { return engine.wants_retry() || masks.wants_retry(); }
-    // For the daemon's end: leaves all settings in force, or restores them.
-    void leave(bool keep);
 
     WorkqueueFs files;
     OwnedStore owned;
@@ -53,15 +50,14 @@ struct Parts {
     std::string load(Log& log);
 };
 
-// `wq-tunectl pause` and `resume`: whether experiments are paused. They are paused while a file exists, which
-// survives restarts and reboots. RECORD writes it, because its disk may not answer: the order takes effect at
-// once, and an error of the file is logged later. All constructor arguments must outlive this object.
+// `wq-tunectl pause` and `resume`. Experiments are paused while a file exists. RECORD writes it, because its
+// disk may not answer: the order takes effect at once, and an error of the file is logged later.
 class Pause {
   public:
     Pause(std::string path, RecordWriter& record, Log& log)
         : path_(std::move(path)), record_(record), log_(log) {}
 
-    // Call it at the start. A file that cannot be examined counts as absent; the error is logged.
+    // A file that cannot be examined counts as absent; the error is logged.
     void load();
     void set(bool paused);
     [[nodiscard]] bool is_set() const { return paused_; }

@@ -5,70 +5,45 @@
 #include <syslog.h>
 #include <systemd/sd-daemon.h>
 
-#include <functional>
+#include <iterator>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "policy/policy_text.h"
-#include "service/worth.h"
 
 namespace wq {
 namespace {
 
 constexpr std::uint64_t kStatusPeriod = 30'000'000;  // us between two status.json that differ in counts
 
-class Hash {
-  public:
-    void mix(std::string_view text) {
-        value_ = (value_ ^ std::hash<std::string_view>{}(text)) * 0x9e3779b97f4a7c15U + 1;
-    }
-    [[nodiscard]] std::size_t value() const { return value_; }
-
-  private:
-    std::size_t value_ = 0;
-};
-
-// What everybody shall see at once in status.json: states, reasons and verdicts. Also changes with a verdict,
-// which is part of a step's text.
-std::size_t essence_of(const Told& now) {
+// What everybody shall see at once in status.json: states, reasons and verdicts (a step's text has them).
+std::uint64_t essence_of(const Told& now) {
     const Engine& engine = now.parts.engine;
-    Hash out;
-    const auto mix_shown = [&out](const std::string& name, const Shown& shown) {
-        out.mix(name);
-        out.mix(name_of(shown.state));
-        out.mix(shown.reason);
+    std::string out = fmt::format("{}\n{}\n{} {}\n", now.state, now.summary, now.policy.since.value_or(0),
+                                  engine.inventory().topology_reads());
+    const auto add = [&out](const std::string& name, const Shown& shown, const std::string& more) {
+        fmt::format_to(std::back_inserter(out), "{}\n{}\n{}\n{}\n", name, name_of(shown.state), shown.reason,
+                       more);
     };
-    out.mix(now.state);
-    out.mix(now.summary);
-    out.mix(std::to_string(now.policy.since.value_or(0)));
-    out.mix(std::to_string(engine.inventory().topology_reads()));
-    for (const Origin& rule : engine.policy().expired_rules()) out.mix(rule.text());
-    for (const auto& [name, target] : engine.targets()) {
-        mix_shown(name, target);
-        out.mix(target.step.said);
-    }
-    for (const auto& [name, mask] : now.parts.masks.masks()) {
-        mix_shown(name, mask);
-        // The kernel changes it with the isolated CPUs, in the same state for the same reason.
-        out.mix(mask.now.effective.list());
-    }
-    return out.value();
+    for (const Origin& rule : engine.policy().expired_rules()) out += rule.text() + "\n";
+    for (const auto& [name, target] : engine.targets()) add(name, target, target.step.said);
+    // The kernel changes it with the isolated CPUs, in the same state for the same reason.
+    for (const auto& [name, mask] : now.parts.masks.masks()) add(name, mask, mask.now.effective.list());
+    return hash_of(out);
 }
 
 // What may be late in status.json: counts, and what comparisons wait for.
-std::size_t counts_of(const Told& now) {
+std::uint64_t counts_of(const Told& now) {
     const Engine& engine = now.parts.engine;
     const Experiment& experiment = now.parts.experiment;
     const ExperimentTotals totals = experiment.totals();
-    Hash out;
-    out.mix(fmt::format("{} {} {} {} {}", totals.slots, totals.pairs, totals.pairs_dropped,
-                        totals.windows_lost, engine.writes()));
-    out.mix(experiment.why_no_slot());
+    std::string out = fmt::format("{} {} {} {} {}\n{}\n", totals.slots, totals.pairs, totals.pairs_dropped,
+                                  totals.windows_lost, engine.writes(), experiment.why_no_slot());
     for (const auto& [name, target] : engine.targets())
-        if (const auto view = experiment.view_of(name)) out.mix(view->waits);
-    return out.value();
+        if (const auto view = experiment.view_of(name)) out += view->waits + "\n";
+    return hash_of(out);
 }
 
 }  // namespace
@@ -84,9 +59,7 @@ void Publisher::use(const Policy& policy, const std::vector<std::string>& files)
 }
 
 void Publisher::sample(WorkCounters& counters) {
-    if (!metrics_.is_wanted()) return;
-    isolated_.tick(counters);
-    health_.tick(counters);
+    if (metrics_.is_wanted()) health_.tick(counters);
 }
 
 void Publisher::before_writes(WorkCounters& counters) {
@@ -101,9 +74,9 @@ void Publisher::publish(const Told& now) {
 
 void Publisher::publish_status(const Told& now) {
     const std::uint64_t at = monotonic_us();
-    const std::size_t essence = essence_of(now);
+    const std::uint64_t essence = essence_of(now);
     if (essence == told_ && at < told_at_ + kStatusPeriod) return;
-    const std::size_t counts = counts_of(now);
+    const std::uint64_t counts = counts_of(now);
     if (essence == told_ && counts == told_counts_) {
         told_at_ = at;  // counts_of() is not cheap
         return;
@@ -115,7 +88,6 @@ void Publisher::publish_status(const Told& now) {
     document["worth"]["lost_today_s"] = parts.experiment.totals().lost_today;
     document["masks"] = masks_json(parts.masks);
     document["isolation"] = counted_json(parts.counters->watched());
-    document["daemon"]["names_cut_short"] = parts.engine.reconciler().counts().names_cut_short;
     const auto done = publish_file(paths_.status(), status_text(std::move(document)));
     const std::string error = done ? "" : done.error().text;
     if (error != error_ && !done) log_.write({LOG_WARNING, Event::none, error});
@@ -134,7 +106,7 @@ void Publisher::publish_metrics(const Told& now) {
     if (!host_) host_ = read_host_facts(paths_, topology);
     metrics_.show(
         metrics_text({engine, now.parts.experiment, now.parts.verdicts, now.state, policy_,
-                      fleet_machine(*host_, topology), started_, isolated_.items(), health_.health()}));
+                      fleet_machine(*host_, topology), started_, health_.isolated(), health_.health()}));
 }
 
 void Publisher::notify(const std::string& text, const std::string& summary) {

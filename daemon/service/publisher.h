@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,16 +26,11 @@ struct Told {
     std::string summary;  // one line
 };
 
-// Tells others: status.json, the metrics for node_exporter, messages for systemd. Each is written only if it
-// changed. All constructor arguments must outlive this object.
+// Tells others: status.json, the metrics, messages for systemd. Each is written only if it changed.
 class Publisher {
   public:
     Publisher(const Paths& paths, Log& log, RecordWriter& record)
-        : paths_(paths),
-          log_(log),
-          metrics_(paths, log, record),
-          isolated_(paths, log),
-          health_(paths, log) {}
+        : paths_(paths), log_(log), metrics_(paths, log, record), health_(paths, log) {}
 
     // Takes over the metrics of an earlier daemon: they are still written if the policy is broken.
     void start();
@@ -58,13 +52,12 @@ class Publisher {
     const Paths& paths_;
     Log& log_;
     MetricsFile metrics_;
-    IsolatedWatch isolated_;
     HealthWatch health_;
     PolicyFacts policy_;
     std::optional<HostFacts> host_;  // for metrics; except for counts of CPUs, they do not change
     std::int64_t started_ = 0;       // s since 1970
-    std::size_t told_ = 0;           // essence_of() and counts_of() as last written to status.json
-    std::size_t told_counts_ = 0;    //
+    std::uint64_t told_ = 0;         // essence_of() and counts_of() as last written to status.json
+    std::uint64_t told_counts_ = 0;  //
     std::uint64_t told_at_ = 0;      // us, when they were last compared
     std::string error_;              // of status.json, last logged
     std::string summary_;            // STATUS= as last sent

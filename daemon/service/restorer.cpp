@@ -13,7 +13,7 @@
 #include "base/journal.h"
 #include "machine/workqueue_fs.h"
 #include "owned/owned.h"
-#include "owned/restore.h"
+#include "owned/writer.h"
 #include "service/metrics_file.h"
 #include "state/state_file.h"
 

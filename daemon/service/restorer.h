@@ -8,13 +8,10 @@
 
 namespace wq {
 
-// Restores settings when no daemon runs. ExecStopPost= and OnFailure= run the program wq-tuned-restore. It
-// needs only the C library, so that it works even if a half-finished upgrade prevents the daemon from being
-// loaded. So it reads no policy and does not use the bus: the daemon leaves the necessary information in the
-// runtime directory.
+// Restores settings when no daemon runs, for ExecStopPost= and OnFailure=. It needs only the C library, so
+// that it works in the middle of an upgrade: it reads no policy and no bus, but what the daemon left in /run.
 
-// Records whether the policy in force keeps settings (on_exit = "keep"). Call it whenever a policy takes
-// effect.
+// Records whether the policy in force keeps settings (on_exit = "keep").
 Status mark_keep(const Paths& paths, bool keep);
 // Records whether the daemon exits in order to be restarted and has left its settings in force.
 Status mark_restart(const Paths& paths, bool restarting);
@@ -28,9 +25,8 @@ struct RestoreOptions {
 };
 
 // Writes in status.json that no daemon runs, restores our settings and removes the metrics, unless settings
-// are kept or the unit is only restarted. It is a restart if the daemon recorded one and systemd reports
-// success ($SERVICE_RESULT). Does nothing while a daemon or `wq-tunectl ab` runs; with `all`, this is the
-// error EWOULDBLOCK. Other errors: a setting could not be restored.
+// are kept or the unit is only restarted: the daemon recorded that, and $SERVICE_RESULT is success. Does
+// nothing while a daemon or `wq-tunectl ab` runs; with `all`, this is the error EWOULDBLOCK.
 Status restore_after_exit(const RestoreOptions& options);
 
 }  // namespace wq

@@ -17,7 +17,7 @@
 #include "machine/hwloc_topology.h"
 #include "machine/isolation.h"
 #include "machine/kernel_info.h"
-#include "owned/restore.h"
+#include "owned/writer.h"
 #include "policy/load_policy.h"
 #include "policy/policy_text.h"
 #include "service/restorer.h"
@@ -139,8 +139,7 @@ void Service::take(Cause cause) {
     }
 }
 
-// What follows from an event, in this order: whether anything may be written, what is written, when to wake
-// up again, what others are told.
+// What follows: may anything be written, what is written, when to wake up again, what others are told.
 void Service::follow(Cause cause) {
     Experiment& experiment = parts_->experiment;
     const bool measured = is_measuring();
@@ -168,8 +167,7 @@ void Service::follow(Cause cause) {
         publisher_.publish({*parts_, policy_, state(), summary()});
 }
 
-// Checks for reasons to write nothing, apart from mode observe: a kill switch, a broken baseline file, a
-// broken policy. Called before anything is written. Logs a change; at the start the summary shows the reason.
+// Reasons to write nothing, apart from mode observe. Logs a change; at the start the summary shows it.
 void Service::check_switches() {
     Engine& engine = parts_->engine;
     std::string why =
@@ -233,12 +231,12 @@ void Service::tick() {
     look_at_dates();
     if (!is_measuring()) publisher_.sample(*parts_->counters);
     follow(Cause::tick);
-    // A look copies all targets (all_before_us() in targets/targets.cpp).
+    // A look copies all targets (all_before_us() in targets/engine.cpp).
     if (!is_measuring()) give_back_heap();
 }
 
-// Other host tables may match the new name. If the same ones are in force, does nothing: a reload would end
-// reverts of operators and forget external writers.
+// Other host tables may match the new name. If not, a reload would only end reverts and forget external
+// writers.
 void Service::look_at_hostname() {
     const std::string now = read_hostname(paths_);
     const Policy& used = parts_->engine.policy();
@@ -249,8 +247,7 @@ void Service::look_at_hostname() {
     (void)reload();
 }
 
-// Updates which rules of the policy in use have expired, even if the files on disk have changed. This is not
-// a reload, which would end reverts of operators and forget external writers. The next look plans again.
+// Of the policy in use, whatever is on disk: a reload would end reverts and forget external writers.
 void Service::look_at_dates() {
     const std::int64_t now = wall_clock();
     const Policy& policy = parts_->engine.policy();
@@ -320,8 +317,7 @@ void Service::stop() {
     // others need, and systemd stops waiting for it after its timeout.
     for (const std::string& name : writer_.finish(kLastWrites))
         log_.write({LOG_WARNING, Event::none, name + ": not written: the disk does not respond"});
-    // The disk may have been slow, and a stop may have replaced the restart meanwhile. The restorer then
-    // removes the metrics.
+    // Meanwhile a stop may have replaced the restart. The restorer then removes the metrics.
     if (restarting && !bus_->is_restarting()) {
         remark(mark_restart(paths_, false));
         leave();
@@ -330,7 +326,8 @@ void Service::stop() {
 }
 
 void Service::leave() {
-    parts_->leave(parts_->engine.policy().keep_on_exit && !switched_off_);
+    Engine& engine = parts_->engine;
+    engine.policy().keep_on_exit && !switched_off_ ? engine.keep_all() : engine.restore_all();
 }
 
 std::string Service::state() const {

@@ -24,8 +24,7 @@ namespace wq {
 struct ServiceOptions {
     std::string root;                   // "" is the machine; a test's tree has no udev and no bus
     std::optional<std::string> config;  // instead of the installed policy
-    // For a test's tree, replaces udev: called once with the event loop and the function that takes each
-    // event.
+    // For a test's tree, instead of udev: called once with the event loop and what takes each event.
     std::function<void(sd_event*, std::function<void(Udev::Change)>)> events = {};
 };
 

@@ -2,14 +2,17 @@
 #pragma once
 
 #include <sys/types.h>
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "bpf/work_counters.h"
+#include "evidence/ledger.h"
 #include "experiment/experiment.h"
 #include "machine/isolation.h"
 #include "machine/kernel_info.h"
@@ -21,8 +24,7 @@
 
 namespace wq {
 
-// The policy on disk as it was when it was last read, and the one in force. Times are seconds since 1970;
-// empty: not known.
+// The policy on disk as of its last reading, and the one in force. Times: s since 1970; empty: not known.
 struct PolicyState {
     std::string error;                     // "FILE:LINE:COLUMN: why"; "" if it could be read
     std::optional<std::int64_t> since;     // when it was found broken, or was loaded
@@ -48,27 +50,46 @@ std::vector<std::string> hosts_in_force(const Policy& policy);
 // One line of JSON. Names that are not UTF-8 are shown with replacement characters.
 std::string dump_json(const nlohmann::json& document);
 
-// /run/wq-tuned/status.json: what the daemon knows, for everybody. It names the process that wrote it, so
-// that it is not believed after that process has ended.
-
-// The text of the file: DOCUMENT (status.h) of this process.
+// The text of /run/wq-tuned/status.json. It names this process, so that it is not believed after its end.
 std::string status_text(nlohmann::json document);
 
-// Returns the document of the daemon that runs now. Error: ESRCH if none runs; the text says why the file is
-// not believed, "" if there is none or the restorer has replaced it.
+// The document of the daemon that runs. Error: ESRCH if none runs; the text says why the file is not
+// believed,
+// "" if there is none or the restorer has replaced it.
 Result<nlohmann::json> read_status(const Paths& paths);
 
 // "isolation" of `wq-tunectl status --json`: the isolated CPUs, and the work that the daemon counted on them.
 nlohmann::json isolation_json(const Isolation& isolation);
 nlohmann::json counted_json(const Watched& watched);
 
-// "kernel" of `wq-tunectl status --json`: its release and its features. CUT_SHORT: the kernel stored only a
-// prefix of a scope name that we wrote, which proves that its parsing is not exact.
-nlohmann::json features_json(const KernelInfo& kernel, const KernelFeatures& features, bool cut_short);
+// "kernel" of `wq-tunectl status --json`: its release and its features.
+nlohmann::json features_json(const KernelInfo& kernel, const KernelFeatures& features);
 
-// The source of the pods for plans, {"source": "kernel" | "model", "why", "differ"}: "why" is the reason
-// that the kernel's own pods were not read, or null. "differ" has the kernel's pods of each scope where they
-// differ from the model, as lists of online CPUs.
+// The source of the pods for plans, {"source": "kernel" | "model", "why", "differ"}: why the kernel's own
+// pods were not read, or null; its pods of each scope where they differ from the model, as lists of online
+// CPUs.
 nlohmann::json pods_json(const KernelInfo& kernel, const Topology& topology);
+
+// What the scopes in force are worth against the kernel's setting, from the pairs that AfterVerdict has.
+struct Worth {
+    // A class of targets that run on an arm which improved or was set first, by one judged counter.
+    struct Part {
+        std::string kind;  // class_of() the targets
+        std::string arm;
+        std::string counter;
+        AfterVerdict after;  // of all its comparisons here: its targets may have different CPUs
+        [[nodiscard]] bool is_measured() const { return after.pairs >= kLeastForMean; }
+    };
+    std::size_t targets = 0;
+    std::size_t moved = 0;    // those on another scope or strictness than the kernel's because of us
+    std::vector<Part> parts;  // measured ones first, the largest effect first
+};
+
+// Between slots and in them: what targets run on while no experiment tries an arm.
+Worth worth_of(const Engine& engine, const Ledger& ledger);
+
+// The part `worth` of `status --json`, without what was lost today. NOW: s since 1970.
+nlohmann::json worth_json(const Engine& engine, const Ledger& ledger,
+                          const std::vector<VerdictRecord>& verdicts, std::int64_t now);
 
 }  // namespace wq

@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "machine/isolation.h"
-#include "machine/kernel_info.h"
 
 namespace wq {
 namespace {

@@ -28,8 +28,7 @@ struct Conditions {
     bool hotplug = false;  // CPUs came or went just now
 };
 
-// Returns one reason, which is the same for all targets; "" if a slot may begin. If there are several
-// reasons, the one that lasts longest.
+// One reason for all targets, the one that lasts longest; "" if a slot may begin.
 std::string why_no_slot(const Conditions& conditions);
 
 inline constexpr const char* kPaused = "paused by `wq-tunectl pause`";
@@ -49,8 +48,7 @@ NamedOnly read_named_only(const Paths& paths);
 // Whether tasks stall for memory: in /proc/pressure/memory, avg10 of `some` is above 1% or that of `full`
 // above 0. False if the kernel does not have this file.
 bool is_memory_short(const Paths& paths);
-// Whether a battery is discharging and no mains supply is online. The kernel may ask the firmware, which
-// takes milliseconds.
+// Whether a battery is discharging and no mains supply is online. Firmware may take milliseconds to answer.
 bool is_on_battery(const Paths& paths);
 
 // Steal time and total time of all CPUs since boot, in ticks.

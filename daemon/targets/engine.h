@@ -3,13 +3,90 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "targets/targets.h"
+#include "base/journal.h"
+#include "base/result.h"
+#include "machine/workqueue_fs.h"
+#include "targets/inventory.h"
+#include "targets/reconciler.h"
+#include "targets/target.h"
 
 namespace wq {
+
+// What is asked of a target. Each asks for more than the one before.
+enum class Use : std::uint8_t {
+    revert,   // by an order, to its baseline
+    pin,      // by an order, to a scope
+    compare,  // in a slot
+};
+
+// What is known of the targets: looks, plans (plan/plan.h), decides. Writes nothing: the Engine does.
+class Targets {
+  public:
+    struct Edges {
+        WorkqueueFs& files;
+        OwnedStore& store;  // has been loaded, and nobody else changes it meanwhile
+        Log& log;
+        std::function<Result<Topology>()> read_topology;
+        // Whether udev opts the workqueue out (WQ_TUNED_IGNORE). Empty: not known yet, ask again.
+        std::function<std::optional<bool>(const std::string& name)> opted_out;
+        const VerdictStore& verdicts;
+        std::function<std::int64_t()> now;  // s since 1970
+        // What follows from plan and ledger (targets/step.h). Empty: nothing is compared.
+        std::function<Step(const StepInput&)> next_step = {};
+        std::function<Waiting()> waiting = {};  // asked before each decision; empty: there are no experiments
+    };
+
+    [[nodiscard]] const std::map<std::string, Target>& targets() const { return targets_; }
+    [[nodiscard]] const Inventory& inventory() const { return inventory_; }
+    [[nodiscard]] const Keys& keys() const { return keys_; }
+    [[nodiscard]] const Policy& policy() const { return policy_; }
+    [[nodiscard]] const KernelInfo& kernel() const { return kernel_; }
+    [[nodiscard]] const NamedOnly& named_only() const { return named_only_; }
+    [[nodiscard]] const Reconciler& reconciler() const { return reconciler_; }
+    [[nodiscard]] unsigned writes() const { return edges_.files.writes(); }  // to /sys, since the start
+    // Why nothing is written now; empty if the policy is followed.
+    [[nodiscard]] std::string observing() const;
+    // The gate. Error: why no order and no slot may use TARGET like this, whatever its plan.
+    [[nodiscard]] Status may(const Target& target, Use use) const;
+    // What the orders to revert do to @default, for people; "" if nothing.
+    [[nodiscard]] std::string note() const;
+    // Whether a transient failure waits for another try.
+    [[nodiscard]] bool wants_retry() const;
+    [[nodiscard]] std::string summary() const;  // one line, for STATUS=
+
+  protected:
+    Targets(Edges edges, KernelInfo kernel);
+    Targets(const Targets&) = delete;  // the parts have references to each other
+
+    void look_and_plan();
+    void look_at(const std::string& name, const CpuSet& unbound_mask);
+    void plan();
+    void make_step(Target& target);
+    [[nodiscard]] Circumstances circumstances() const;
+    Wish decide_on(const Target& target, const Circumstances& all);
+
+    Edges edges_;
+    KernelInfo kernel_;
+    Policy policy_;
+    Inventory inventory_;
+    TargetLog log_;
+    Reconciler reconciler_;
+    Keys keys_;
+    NamedOnly named_only_;
+    std::map<std::string, Target> targets_;
+    std::string observe_why_;
+
+  private:
+    void leave_followers();
+    [[nodiscard]] std::string why_default_stays() const;
+
+    std::string default_stays_;  // why @default must not be moved; "" if it may be
+};
 
 // A target, and the arm to write to it.
 struct Switch {
@@ -21,55 +98,47 @@ struct Switched {
     std::uint64_t took = 0;  // us
 };
 
-// Writes (Reconciler) what is decided: as policy and ledger say, by orders, and for slots. reconcile() looks,
-// plans, decides and writes. It may be called at any time, and writes nothing if nothing changed.
+// Writes (Reconciler) what is decided: as policy and ledger say, by orders, and for slots.
 class Engine : public Targets {
   public:
     Engine(Edges edges, KernelInfo kernel) : Targets(std::move(edges), std::move(kernel)) {}
 
-    // Puts a policy into use. Forgets refusals, orders to revert and external writers, so that these targets
-    // are decided again.
+    // Forgets refusals, orders to revert and external writers, so that these targets are decided again.
     void set_policy(Policy policy);
-    // Updates which rules have expired at NOW (s since 1970); a rule can also become valid again. The next
-    // reconcile() uses the result. Everything else stays as it is.
+    // Updates which rules have expired at NOW (s since 1970), for the next reconcile().
     void expire(std::int64_t now) { policy_.expire(now); }
-    // From now on writes only baselines; WHY is the reason, "" ends this. A policy can ask for the same (mode
-    // = "observe").
+    // From now on writes only baselines; WHY is the reason, "" ends this.
     void observe(std::string why) { observe_why_ = std::move(why); }
     void name_only(NamedOnly what) { named_only_ = std::move(what); }
     void measure_by(Measures measures) { keys_.measure_by(std::move(measures)); }
     // Call after an event of the machine: the next reconcile() or look() takes CHANGE into account.
     void changed(Udev::Change change);
 
-    // Looks at every target, plans, writes.
+    // Looks at every target, plans, decides, writes: nothing if nothing changed.
     void reconcile();
     // Looks only: notices external writers and vanished targets. Writes nothing.
     void look();
-    // Plans, decides and writes again, with what the last look found. Call if the ledger changed, or if other
-    // comparisons of it apply now.
+    // Plans, decides and writes again with what the last look found, because the ledger changed.
     void step_all();
     // Puts back all that is ours, and removes the entries.
     void restore_all();
     // Leaves all settings in force, but ends the orders: an order ends when the daemon stops.
     void keep_all();
 
-    // An operator's orders. They are in the entries of their targets, so they survive a restart. Each is
-    // carried out at once. Error: why this was not possible; after pin() and unpin() the earlier order then
-    // stays in force.
+    // An operator's orders, which survive a restart. Error: why it could not be carried out; after pin() and
+    // unpin() the earlier order then stays in force.
     Status pin(const std::string& name, const std::string& scope);
     Status unpin(const std::string& name);
     Status revert(const std::optional<std::string>& name);       // empty: all targets
     [[nodiscard]] unsigned reverts() const { return reverts_; }  // of settings, since the start
 
-    // For slots. Between enter_slot() and leave_slot() the engine leaves the slot's targets to the slot. A
-    // call for several targets saves the baseline as often as a call for one.
+    // For slots. Between enter_slot() and leave_slot() the engine leaves the slot's targets to the slot.
     // Looks at NAME. Error: why it may not take part in a slot.
     Status may_try(const std::string& name);
-    // Marks NAMES as in a slot, on disk: from now on the restorer puts them back, even if settings are kept.
-    // Returns a Status for each of NAMES, in the same order.
+    // Marks NAMES as in a slot, on disk: the restorer puts them back whatever is kept. A Status each.
     std::vector<Status> enter_slot(const std::vector<std::string>& names);
-    // Writes each arm, in this order, even if it is in place already. Any outcome but `done` ends the trial,
-    // for that target alone. CLOCK: us, to measure how long a write takes.
+    // Writes each arm, in this order, even if it is in place already. Any outcome but `done` ends the slot
+    // for that target alone. CLOCK: us.
     std::vector<Switched> switch_to(const std::vector<Switch>& switches,
                                     const std::function<std::uint64_t()>& clock);
     // Returns NAMES to what policy and ledger decide. Ignores names that are no target.

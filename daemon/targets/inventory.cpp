@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <syslog.h>
 
-#include <utility>
-
 #include "base/hash.h"
 #include "counters/counter_table.h"
 #include "plan/plan.h"
@@ -26,18 +24,15 @@ std::string text_of(const Measures& measures) {
     return measures.lacks.empty() ? out : out + "; " + measures.lacks;
 }
 
-// CPUs of a key: the list, or its hash if the list is longer than kLongest.
-std::string text_of(const CpuSet& cpus) {
-    std::string list = cpus.list();
-    if (list.size() <= kLongest) return list;
-    return fmt::format("{} CPUs {:016x}", cpus.count(), hash_of(list));
+// LIST in a key, of COUNT things that are WHAT.
+std::string or_hash(std::string list, std::size_t count, const char* what) {
+    return list.size() <= kLongest ? list : fmt::format("{} {} {:016x}", count, what, hash_of(list));
 }
 
 std::string text_of(const std::vector<CpuSet>& pods) {
     std::string list;
     for (const CpuSet& pod : pods) list += (list.empty() ? "" : "|") + pod.list();
-    if (list.size() <= kLongest) return list;
-    return fmt::format("{} pods {:016x}", pods.size(), hash_of(list));
+    return or_hash(std::move(list), pods.size(), "pods");
 }
 
 }  // namespace
@@ -68,8 +63,7 @@ bool Inventory::look_at_topology() {
         fingerprint_ = machine_fingerprint(kernel_, known_.topology());
         why = why_pods_unknown(known_.topology(), known_.cpus(), kernel_,
                                kernel_.cache_shard_size.value_or(kKernelShardSize));
-        // Files that are read while a CPU comes or goes may disagree for a moment: the next ticks look again,
-        // a few times.
+        // Files read while a CPU comes or goes may disagree: the next ticks look again, a few times.
         doubts_ = now->warnings.empty() ? 0 : doubts_ + 1;
         stale_ = doubts_ > 0 && doubts_ <= kMostDoubts;
     } else {
@@ -96,10 +90,10 @@ void Keys::measure_by(Measures measures) {
     counters_ = text_of(measures_);
 }
 
-// Pods divide the CPUs that are in the target's mask and in the mask of all unbound workqueues. The
-// fingerprint identifies how.
+// Pods divide the CPUs in both masks. The fingerprint identifies how.
 std::string Keys::cpus_of(const Workqueue& target) const {
-    return text_of(target.effective & inventory_.topology().online);
+    const CpuSet cpus = target.effective & inventory_.topology().online;
+    return or_hash(cpus.list(), cpus.count(), "CPUs");
 }
 
 // Returns text, and caches it: many targets have the same CPUs, and keys are made at every look.

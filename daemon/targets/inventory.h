@@ -64,6 +64,8 @@ struct Measures {
     std::vector<ComparedCounter> counters;
     std::string lacks;      // what cannot be counted
     std::string scheduler;  // sched_ext ops in force, cache-aware scheduling
+    // Guards alone decide nothing. They come last.
+    [[nodiscard]] bool can_judge() const { return !counters.empty() && !counters.front().guard; }
 };
 
 // What comparisons measure under JUDGING. WORK_COUNTED: the work of workqueues can be counted here; if not,
@@ -71,8 +73,7 @@ struct Measures {
 Measures measures_of(const Judging& judging, bool work_counted, const std::string& lacks,
                      const std::string& scheduler);
 
-// "6.12 cpu smt cache" for "6.12.107-generic": the kernel's scopes are in it, because a distribution may have
-// backported one.
+// "6.12 cpu smt cache" for "6.12.107-generic": a distribution may have backported a scope.
 std::string kernel_key(const KernelInfo& kernel);
 
 // Makes the keys of a target's comparisons.

@@ -63,8 +63,7 @@ bool MaskKeeper::wants_retry() const {
 
 // ---- looking
 
-// The wishes by name; `leave` for masks that are only in the store. Masks in the store are included even if
-// the workqueues cannot be listed.
+// By name; `leave` for masks that are only in the store, also if the workqueues cannot be listed.
 std::map<std::string, MaskWish> MaskKeeper::wishes(const Policy& policy) {
     std::map<std::string, MaskWish> out;
     for (const auto& [name, entry] : edges_.store.entries(Knob::mask)) out[name];

@@ -16,8 +16,7 @@
 
 namespace wq {
 
-// A mask that a rule asks for, or that holds something of ours, as of the last look. Its states are
-// as-planned, set, waiting, leave, external, unsupported and quarantined.
+// A mask that a rule asks for, or that holds something of ours, as of the last look.
 struct Mask : Managed {
     std::string target;  // kDefaultMask, or a workqueue
     MaskFile now;
@@ -39,10 +38,9 @@ struct Mask : Managed {
 };
 
 // Sets masks as the policy asks (cpumask of [[workqueue]] and [default_mask]), follows changes, and puts the
-// baselines back. Masks are never compared. A fixed mask is written as it is; but from the mask of all
-// unbound workqueues the currently isolated CPUs are removed first, because the kernel does not leave them
-// out of a write (machine/workqueue_fs.h). `housekeeping` means the possible CPUs without the currently
-// isolated ones. If no CPU is left, nothing is written.
+// baselines back. A fixed mask is written as it is; but from the mask of all unbound workqueues the isolated
+// CPUs are removed first, because the kernel does not leave them out of a write (machine/workqueue_fs.h).
+// `housekeeping`: the possible CPUs that are not isolated. If no CPU is left, nothing is written.
 class MaskKeeper {
   public:
     struct Edges {
@@ -52,8 +50,6 @@ class MaskKeeper {
         std::function<HostCpus()> cpus;  // the possible ones, and the currently isolated ones
         std::function<std::optional<bool>(const std::string& name)> opted_out;  // as in Targets::Edges
     };
-    // All that EDGES refers to must outlive the MaskKeeper. The store has been loaded; if that failed,
-    // nothing will be written.
     explicit MaskKeeper(Edges edges);
     MaskKeeper(const MaskKeeper&) = delete;  // the parts have references to each other
 
@@ -61,8 +57,7 @@ class MaskKeeper {
     void start_over();
     // Call when udev has processed workqueues again.
     void changed();
-    // Looks, and writes what POLICY asks for. OBSERVING: why nothing may be written, "" if it may; if not,
-    // all baselines are put back. Does nothing if POLICY asks for no mask and none was written.
+    // Looks, and writes what POLICY asks for. OBSERVING: why all baselines are put back, "" if they are not.
     void reconcile(const Policy& policy, const std::string& observing);
     // Looks only.
     void look(const Policy& policy, const std::string& observing);

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <syslog.h>
 
-#include "owned/restore.h"
-
 namespace wq {
 
 namespace {
@@ -32,8 +30,7 @@ void Reconciler::run(std::vector<Job>& jobs, const std::string& observing) {
     unsaved_ = saved ? "" : saved.error().in("its baseline cannot be saved").text;
     if (!saved) log_.write_once(LOG_ERR, Event::baseline_broken, saved.error().in("no new settings").text);
     for (auto& [item, wish] : jobs) {
-        // If an external writer wrote only one of word and strictness, and the other one is ours, it stays
-        // until the daemon ends or must not write.
+        // What is ours beside an external strictness or word stays until the daemon ends or must not write.
         if (item->external && goes_back(*item, wish, observing)) put_half_back(*item);
         if (wish.hands_off) continue;
         if (!wish.word)
@@ -46,8 +43,7 @@ void Reconciler::run(std::vector<Job>& jobs, const std::string& observing) {
     if (const auto again = store_.save(); !again) log_.write_once(LOG_ERR, Event::none, again.error().text);
 }
 
-// Adds what is going to be written to the claim, but not a strictness that is in place already: an external
-// writer may have written it.
+// Not a strictness that is in place already: an external writer may have written it.
 void Reconciler::announce(Managed& item, const Wish& wish, bool goes_back) {
     if (wish.wants()) item.stuck = 0;  // the baseline is not to be put back any more
     if (wish.sets(item)) {
@@ -103,8 +99,7 @@ void Reconciler::look_again(Managed& item) {
     item.see(look_at(files_, *item.entry()));
 }
 
-// After an OUTCOME that is not `done` the files may hold our word, the baseline, a misparse, or what an
-// external writer wrote.
+// The files may now hold our word, the baseline, a misparse, or what an external writer wrote.
 void Reconciler::take_failure(Managed& item, const std::string& word, const Outcome& outcome) {
     using End = Outcome::Kind;
     Owned& entry = *item.entry();
@@ -122,8 +117,6 @@ void Reconciler::take_failure(Managed& item, const std::string& word, const Outc
         case End::foreign:
             return leave_to_writer(item, outcome.text);
         case End::unsupported:
-            if (word != outcome.text && !outcome.text.empty() && word.starts_with(outcome.text))
-                counts_.names_cut_short = true;
             return refuse(item, State::unsupported, word,
                           fmt::format("the kernel stored {} for {}; baseline put back", outcome.found(),
                                       quoted(item.file(), word)),

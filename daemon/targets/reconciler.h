@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "owned/writer.h"
-#include "targets/decide.h"
 #include "targets/target.h"
 
 namespace wq {
@@ -17,8 +16,7 @@ struct Job {
     Wish wish;
 };
 
-// Carries out wishes about targets and masks, and records the results in the items, in their entries and in
-// the journal.
+// Carries out wishes about targets and masks; results go into the items, their entries and the journal.
 class Reconciler {
   public:
     // All arguments must outlive the Reconciler. STORE has the entries of all items.
@@ -26,18 +24,16 @@ class Reconciler {
         : files_(files), store_(store), log_(log), writer_(files, store) {}
 
     // Shows and carries out JOBS, in this order. Announces all writes on disk before the first one, and
-    // settles them on disk after the last one: two saves, also for a thousand targets. OBSERVING: why nothing
-    // may be written but baselines; "" if it may.
+    // settles them after the last one: two saves in all. OBSERVING: why only baselines are written; "" if
+    // not.
     void run(std::vector<Job>& jobs, const std::string& observing);
     // For an item whose word or strictness an external writer wrote: puts the other one back, if it is ours.
     void put_half_back(Managed& item);
-    // Leaves ITEM to the external writer who wrote TEXT, until a reload. No restore and no restart treats
-    // TEXT as ours again, even if it was. If the other one of word and strictness is ours, it is still put
-    // back at the end.
+    // Leaves ITEM to the external writer who wrote TEXT, until a reload. If the other one of word and
+    // strictness is ours, it is still put back at the end.
     void leave_to_writer(Managed& item, const std::string& text);
 
-    // For a slot: writes ARM even if it is in place already. The caller has announced it. CLOCK: us. TOOK:
-    // duration in us.
+    // For a slot: writes ARM even if it is in place already. The caller has announced it. TOOK: us.
     Outcome rewrite(const Target& target, const Arm& arm, const std::function<std::uint64_t()>& clock,
                     std::uint64_t& took);
     // Handles an OUTCOME other than `done` of writing WORD to ITEM.
@@ -46,9 +42,8 @@ class Reconciler {
     // Why the last announcement could not be saved; "" if it could.
     [[nodiscard]] const std::string& unsaved() const { return unsaved_; }
     struct Counts {
-        unsigned errors = 0;           // failed attempts to set a target or to put its baseline back
-        std::uint64_t time = 0;        // that writes took, in us
-        bool names_cut_short = false;  // the kernel stored only the beginning of a scope's name
+        unsigned errors = 0;     // failed attempts to set a target or to put its baseline back
+        std::uint64_t time = 0;  // that writes took, in us
     };
     [[nodiscard]] const Counts& counts() const { return counts_; }  // since the start
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "base/text.h"
 
@@ -158,8 +157,7 @@ void Search::find_next() {
     }
 }
 
-// If we moved @default to a scope that regressed for this class, the target keeps the scope that @default
-// had.
+// If @default was moved to a scope that regressed for this class, the target keeps the one before.
 bool Search::stays_where_default_was() {
     if (wish_.hold) return false;
     const auto was = in_.target.scope.effective;

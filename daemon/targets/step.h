@@ -72,8 +72,7 @@ struct StepInput {
     const Planned& plan;      // with finding `change`, or `in_place` if the rule says `auto`
     const Policy& policy;
     unsigned shard_size = 8;  // cores
-    // The key of a comparison of the target. FROM_POLICY: the reference is an arm that we kept, not the
-    // kernel's.
+    // The key of a comparison. FROM_POLICY: the reference is an arm that we kept, not the kernel's.
     std::function<LedgerKey(const Arms& arms, bool from_policy)> key;
     std::function<const VerdictRecord*(const LedgerKey& key)> latest;  // VerdictStore::latest()
     std::function<bool(const std::string& word)> refuses;              // whether the kernel refused it here

@@ -15,6 +15,8 @@
 #include "machine/workqueue.h"
 #include "owned/writer.h"
 #include "plan/plan.h"
+#include "policy/policy.h"
+#include "targets/conditions.h"
 #include "targets/step.h"
 
 namespace wq {
@@ -56,12 +58,11 @@ struct Refusal {
 // What the daemon knows about the files of one entry: of a target or of a mask.
 struct Managed : Shown {
     OwnedStore* store = nullptr;  // has the entry
-    // What an external writer wrote, as plain(). The files are left alone until the baseline is back and the
-    // policy is reloaded.
+    // What an external writer wrote, as plain(). The files are left alone until a reload.
     std::optional<std::string> external;
     std::string held;  // the word before the running slot: writing it back is logged only as debug
-    // What the files held at the last look, to notice external writers if there is no entry yet. If there is
-    // one, it says what they hold. Without a text: not known.
+    // What the files held at the last look, to notice external writers while there is no entry. Without a
+    // text: not known.
     Values last;
     std::vector<Refusal> refused;
     unsigned failures = 0;  // consecutive transient failures
@@ -87,8 +88,8 @@ struct Managed : Shown {
     [[nodiscard]] bool holds_ours() const;
     // Whether their strictness may be ours.
     [[nodiscard]] bool owns_strict() const;
-    // Call after the files were read. STRICT: empty if it was not read. Reduces the claim to what is in
-    // place. Returns what an external writer wrote, as plain(), if that is new.
+    // Call after the files were read (STRICT: empty if not). Reduces the claim to what is in place. Returns
+    // what an external writer wrote, as plain(), if that is new.
     std::optional<std::string> notice(std::optional<bool> strict);
 
     void show(Shown what) { static_cast<Shown&>(*this) = std::move(what); }
@@ -100,8 +101,7 @@ struct Managed : Shown {
     [[nodiscard]] Values seen() const { return last.main.empty() ? Values{} : values(); }
     // Whether a transient failure waits for another try.
     [[nodiscard]] bool wants_retry() const { return failures > 0 && failures < kTries; }
-    // The baseline could not be put back kTries times: this is tried again only after a reload, or at the
-    // end.
+    // The baseline could not be put back kTries times: tried again only after a reload, or at the end.
     [[nodiscard]] bool is_stuck() const { return stuck >= kTries; }
     // Call after a reload.
     void start_over() {
@@ -143,8 +143,7 @@ struct Target : Managed {
     [[nodiscard]] Holder holder() const;  // who decides what it holds now
     // An order, or its end. SCOPE: of a pin. The next write carries it out.
     void hold(Holder by, const std::string& scope = "");
-    // It with the values of its baseline. Plans are made from this, so that our own writes do not influence
-    // them.
+    // It with the values of its baseline: our own writes must not influence plans.
     [[nodiscard]] Workqueue before_us() const;
 };
 
@@ -170,5 +169,48 @@ class TargetLog {
     Log& log_;
     std::set<std::string> said_;
 };
+
+// What the experiments say about the targets that wait for a verdict.
+struct Waiting {
+    std::string why = "waiting for a comparison";  // why no pair is measured
+    std::string unjudged = {};                     // why no comparison can be measured here; "" if they can
+    std::set<std::string> compared = {};           // the targets whose dense comparisons are measured now
+};
+
+// What all targets of one pass have in common.
+struct Circumstances {
+    std::string observing = {};     // why nothing is written; "" if the policy is followed
+    std::string pods_unknown = {};  // why nothing new is set; "" if the pods are known
+    Waiting waiting = {};
+};
+
+// What is to be done about one target.
+struct Wish : Shown {
+    std::optional<std::string> word = {};  // empty: its baseline
+    std::optional<bool> strict = {};       // empty: unchanged
+    bool hands_off = false;                // nothing is written, whatever the target holds
+    bool lacks_scope = false;              // its rule names a scope that this kernel does not have
+
+    [[nodiscard]] const Shown& shown() const { return *this; }
+    // Whether the files of ITEM have to change, according to the last look.
+    [[nodiscard]] bool sets(const Managed& item) const;
+    // Whether the wish is a word to write, and not the baseline.
+    [[nodiscard]] bool wants() const { return word && !hands_off; }
+};
+
+// Decides what TARGET should hold, and which state and reason are shown. Pure.
+Wish decide(const Target& target, const Circumstances& all);
+
+// State and reason of a target that an order holds, whose entry is ENTRY.
+Shown held_by_order(const Owned& entry);
+// State and reason of ITEM while it is left to an external writer.
+Shown left_to_writer(const Managed& item);
+
+// A wish for the baseline, and one to write nothing.
+Wish baseline(State state, std::string reason);
+Wish hands_off(Shown shown);
+
+// State and reason of ITEM as it was found, before WISH is carried out. UNSAVED: Reconciler::unsaved(). Pure.
+Shown as_found(const Managed& item, const Wish& wish, const std::string& unsaved);
 
 }  // namespace wq

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "host.h"
 
-#include "owned/restore.h"
+#include "owned/writer.h"
 #include "service/restorer.h"
 
 namespace wq::faults {

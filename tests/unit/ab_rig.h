@@ -12,7 +12,7 @@
 #include "fake_machine.h"
 #include "machine/workqueue_fs.h"
 #include "owned/owned.h"
-#include "owned/restore.h"
+#include "owned/writer.h"
 #include "run_command.h"
 
 namespace wq::test {

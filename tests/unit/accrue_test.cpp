@@ -250,18 +250,5 @@ TEST(Accrue, AnAlarmOfTheWatchTakesTheRunLengthForEachColumn) {
     EXPECT_EQ(AccrualRule().run_length, 20'000U);
 }
 
-TEST(Accrue, DoubtOfTheWatchShows) {
-    Random random(6);
-    LedgerEntry entry = fresh();
-    ASSERT_LE(pairs_to(entry, Turn::improved, -0.1, {}, random), 20U);
-    EXPECT_LT(watch_log(entry), std::log(kDoubt));
-    unsigned pairs = 0;
-    while (watch_log(entry) <= std::log(kDoubt) && pairs < 100) {
-        ASSERT_EQ(accrue(entry, pair(0.1, random), {.watched = true}).turn, Turn::none);
-        pairs++;
-    }
-    EXPECT_LT(pairs, 20U);
-}
-
 }  // namespace
 }  // namespace wq

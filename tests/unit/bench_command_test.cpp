@@ -16,7 +16,7 @@
 #include "fake_bench.h"
 #include "fake_counters.h"
 #include "owned/owned.h"
-#include "owned/restore.h"
+#include "owned/writer.h"
 #include "run_command.h"
 
 namespace wq::ctl {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // decide() turns the facts about one target into its state, its reason and the word to write. Uses no files.
-#include "targets/decide.h"
+#include "targets/target.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -34,33 +34,6 @@ class Orders : public test::Rig {
     }
 };
 
-TEST_F(Orders, PinHoldsAScopeWhateverThePlan) {
-    ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
-    EXPECT_EQ(scope("kcryptd"), "cpu");
-    EXPECT_EQ(state("kcryptd"), State::pinned);
-    EXPECT_EQ(on_disk().at("kcryptd").holder, Holder::pin);
-    EXPECT_EQ(on_disk().at("kcryptd").note, "cpu");
-    apply_the_plan();
-    EXPECT_EQ(scope("kcryptd"), "cpu");
-    EXPECT_EQ(scope("writeback"), "smt");
-    restart();
-    apply_the_plan();
-    EXPECT_EQ(state("kcryptd"), State::pinned);
-    ASSERT_TRUE(engine_->pin("kcryptd", "numa"));
-    EXPECT_EQ(scope("kcryptd"), "numa");
-    EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "default");
-}
-
-TEST_F(Orders, PinOfTheDefaultMovesItsFollowers) {
-    ASSERT_TRUE(engine_->pin("@default", "system"));
-    EXPECT_EQ(default_scope(), "system");
-    engine_->reconcile();
-    EXPECT_EQ(state("@default"), State::pinned);
-    EXPECT_EQ(target("kcryptd").now.scope.effective, Scope::system);
-    engine_->restore_all();
-    EXPECT_EQ(default_scope(), "cache");
-}
-
 TEST_F(Orders, PinEndsWhereTheDaemonStopsAndSettingsAreKept) {
     ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
     ASSERT_TRUE(engine_->revert("writeback"));
@@ -87,18 +60,6 @@ TEST_F(Orders, PinIsBackAfterAForeignWriteThatIsTakenBack) {
     apply_the_plan();
     EXPECT_EQ(state("kcryptd"), State::pinned);
     EXPECT_EQ(scope("kcryptd"), "cpu");
-}
-
-TEST_F(Orders, UnpinGoesBackToWhatThePlanAllows) {
-    ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
-    ASSERT_TRUE(engine_->unpin("kcryptd"));
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(state("kcryptd"), State::waiting);
-    EXPECT_THAT(on_disk(), IsEmpty());
-    apply_the_plan();
-    ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
-    ASSERT_TRUE(engine_->unpin("kcryptd"));
-    EXPECT_EQ(scope("kcryptd"), "smt");
 }
 
 TEST_F(Orders, RevertHoldsTheBaselineUntilAReload) {

@@ -4,8 +4,10 @@
 
 #include <gmock/gmock.h>
 #include <syslog.h>
+#include <nlohmann/json.hpp>
 
 #include "fake_rig.h"
+#include "service/status.h"
 
 namespace wq {
 namespace {
@@ -30,16 +32,6 @@ TEST_F(EngineTest, AppliesThePlan) {
     EXPECT_EQ(default_scope(), "cache");
     EXPECT_EQ(log_.count(Event::applied), 2U);
     EXPECT_EQ(engine_->writes(), 2U);
-}
-
-TEST_F(EngineTest, ReadsAndWritesNothingWhereNothingChanged) {
-    engine_->reconcile();
-    const auto lines = log_.lines.size();
-    for (int i = 0; i < 5; i++) engine_->reconcile();
-    see(topology_);
-    EXPECT_EQ(files_->writes(), 2U);
-    EXPECT_EQ(asked(), 2U);
-    EXPECT_EQ(log_.lines.size(), lines);
 }
 
 TEST_F(EngineTest, WritesNothingWhereThePlanIsInPlace) {
@@ -94,73 +86,7 @@ TEST_F(EngineTest, TellsThatItIsAboutToWriteOnlyWhereItWrites) {
     EXPECT_EQ(when.front(), 4U);
 }
 
-TEST_F(EngineTest, WithAutoItWaitsAndWhatWasSetFirstGoesBack) {
-    use(rule_for_all({}));
-    EXPECT_EQ(asked(), 0U);
-    EXPECT_EQ(state("kcryptd"), State::waiting);
-    EXPECT_THAT(reason("kcryptd"), HasSubstr("waiting for a comparison"));
-    EXPECT_THAT(on_disk(), IsEmpty());
-    use(rule_for_all());
-    EXPECT_EQ(scope("kcryptd"), "smt");
-    use(rule_for_all({}));
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(state("kcryptd"), State::waiting);
-}
-
-TEST_F(EngineTest, ObservesAndPutsEverythingBack) {
-    engine_->reconcile();
-    engine_->observe("/etc/wq-tuned/disabled exists");
-    engine_->reconcile();
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(scope("writeback"), "default (cache)");
-    EXPECT_EQ(state("kcryptd"), State::waiting);
-    EXPECT_THAT(reason("kcryptd"), HasSubstr("observing: /etc/wq-tuned/disabled exists; plan: "));
-    EXPECT_THAT(engine_->summary(), HasSubstr("observing: /etc/wq-tuned/disabled exists"));
-    const unsigned writes = files_->writes();
-    engine_->reconcile();
-    EXPECT_EQ(files_->writes(), writes);
-    engine_->observe("");
-    engine_->reconcile();
-    EXPECT_EQ(scope("kcryptd"), "smt");
-}
-
-TEST_F(EngineTest, ALookTellsOfWhatWillBePutBack) {
-    engine_->reconcile();
-    engine_->set_policy(rule_for_all(leave()));
-    engine_->look();
-    EXPECT_EQ(state("kcryptd"), State::set);
-    EXPECT_EQ(reason("kcryptd"), "left in force");
-    EXPECT_EQ(scope("kcryptd"), "smt");
-    engine_->reconcile();
-    EXPECT_EQ(state("kcryptd"), State::leave);
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-}
-
 // ---- workqueues come and go
-
-TEST_F(EngineTest, FollowsWorkqueuesThatComeAndGo) {
-    engine_->reconcile();
-    tree_.add(
-        test::Dir("sys/devices/virtual/workqueue", {test::workqueue("nvme-wq", {.cpumask = "ffffff"})}));
-    engine_->reconcile();
-    EXPECT_EQ(scope("nvme-wq"), "smt");
-    EXPECT_EQ(files_->writes(), 3U) << "the others were left";
-    tree_.remove("sys/devices/virtual/workqueue/nvme-wq");
-    engine_->reconcile();
-    EXPECT_FALSE(engine_->targets().contains("nvme-wq"));
-    EXPECT_THAT(on_disk(), ElementsAre(Key("kcryptd"), Key("writeback")));
-}
-
-TEST_F(EngineTest, OptsOutByUdev) {
-    engine_->reconcile();
-    opted_out_.insert("kcryptd");
-    engine_->changed(Udev::Change::workqueue);
-    engine_->reconcile();
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(state("kcryptd"), State::unmanaged);
-    EXPECT_THAT(reason("kcryptd"), HasSubstr("WQ_TUNED_IGNORE"));
-    EXPECT_EQ(scope("writeback"), "smt");
-}
 
 // At boot the udev database has no entry for the device yet.
 TEST_F(EngineTest, WritesNothingThatUdevHasNotProcessed) {
@@ -180,6 +106,7 @@ TEST_F(EngineTest, WritesNothingThatUdevHasNotProcessed) {
     engine_->reconcile();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(state("kcryptd"), State::unmanaged);
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("WQ_TUNED_IGNORE"));
     EXPECT_EQ(scope("writeback"), "smt");
 }
 
@@ -224,29 +151,6 @@ TEST_F(EngineTest, EachEventHasWhatItIsAboutLookedAtAgain) {
 
 // ---- CPUs come and go
 
-TEST_F(EngineTest, AReloadReadsTheTopologyAgain) {
-    engine_->reconcile();
-    const auto reads = engine_->inventory().topology_reads();
-    engine_->reconcile();
-    EXPECT_EQ(engine_->inventory().topology_reads(), reads);
-    engine_->set_policy(rule_for_all());
-    engine_->reconcile();
-    EXPECT_EQ(engine_->inventory().topology_reads(), reads + 1);
-}
-
-TEST_F(EngineTest, WritesNothingWhenCpusGoOffAndOn) {
-    const Topology all = topology_;
-    engine_->reconcile();
-    for (const char* offline : {"5", "12-23", "6-11,18-23"}) {
-        see(without(all, offline));
-        EXPECT_EQ(state("kcryptd"), State::set) << offline;
-        see(all);
-    }
-    EXPECT_EQ(files_->writes(), 2U);
-    EXPECT_EQ(engine_->inventory().topology_reads(), 7U);
-    EXPECT_EQ(log_.count(Event::pods_unknown), 0U);
-}
-
 TEST_F(EngineTest, WritesNothingWhilePodsAreUnknown) {
     const Topology all = topology_;
     topology_.first = CpuSet::range(0, 11);  // the others came later
@@ -287,6 +191,96 @@ TEST_F(EngineTest, LeavesEverythingWhileTheTopologyCannotBeRead) {
     topology_error_ = "";
     engine_->reconcile();  // reads the topology again without an event
     EXPECT_EQ(scope("kcryptd"), "smt");
+}
+
+// ---- @default, its followers, and strictness
+
+class EngineDefault : public test::Rig {
+  protected:
+    [[nodiscard]] std::string reason_told() const {
+        return status_json(*engine_, nullptr, "running")["targets"][1]["reason"].dump();
+    }
+};
+
+// A workqueue that must be left begins to follow @default, which an arm of a slot or a pin has moved.
+// @default goes back, and stays until a reload.
+TEST_F(EngineDefault, StaysOnceAFollowerMustBeLeft) {
+    Policy policy = rule_for_all({});
+    policy.default_scope.manage = true;
+    policy.rules.insert(policy.rules.begin(), {{"left*"}, leave(), {}, {"rules.toml", 3}});
+    for (const bool pinned : {false, true}) {
+        SCOPED_TRACE(pinned);
+        use(policy);
+        if (pinned) {
+            ASSERT_TRUE(engine_->pin("@default", "smt"));
+        } else {
+            ASSERT_TRUE(engine_->enter_slot({"@default"}).front());
+            ASSERT_EQ(test::switch_to(*engine_, "@default", {Scope::smt, "smt", {}}).kind,
+                      Outcome::Kind::done);
+        }
+        EXPECT_EQ(scope("kcryptd"), "default (smt)");
+        tree_.add(
+            test::Dir("sys/devices/virtual/workqueue", {test::workqueue("left-1", {.cpumask = "ffffff"})}));
+        engine_->reconcile();
+        if (!pinned) engine_->leave_slot({"@default"});
+        EXPECT_EQ(scope("left-1"), "default (cache)");
+        EXPECT_EQ(state("@default"), State::reverted);
+        EXPECT_THAT(reason("@default"), HasSubstr("`left-1` (left by the rule at rules.toml:3)"));
+        EXPECT_THAT(reason("@default"), HasSubstr("before a reload"));
+        for (const auto& refused : {engine_->pin("@default", "smt"), engine_->may_try("@default")}) {
+            ASSERT_FALSE(refused);
+            EXPECT_THAT(refused.error().text, HasSubstr("left-1"));
+        }
+        tree_.remove("sys/devices/virtual/workqueue/left-1");
+        restart();
+        engine_->reconcile();
+        EXPECT_EQ(state("@default"), State::reverted) << "mounts must not make it flap";
+        use(policy);
+        EXPECT_EQ(state("@default"), State::waiting);
+    }
+}
+
+TEST_F(EngineDefault, WritesWhoDiffersFirstAndThenTheDefault) {
+    Policy policy = managed();
+    policy.rules.insert(policy.rules.begin(), {{"kcryptd"}, fixed(Scope::cpu), {}, {}});
+    policy.rules.insert(policy.rules.begin(), {{"writeback"}, leave(), {}, {}});
+    use(policy);
+    EXPECT_THAT(files_->asked, ElementsAre("kcryptd=cpu", "@default=smt"));
+    EXPECT_EQ(scope("writeback"), "default (smt)");
+    EXPECT_EQ(state("writeback"), State::leave);
+    use(rule_for_all(leave()));
+    EXPECT_EQ(default_scope(), "cache");
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(EngineDefault, HandsAFollowerOverToTheDefault) {
+    engine_->reconcile();
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    use(managed());
+    EXPECT_EQ(scope("kcryptd"), "default (smt)");
+    EXPECT_THAT(on_disk(), ElementsAre(Key("@default")));
+}
+
+// When a CPU comes online, the kernel resets the workers of strict workqueues to all CPUs
+// (kernel/workqueue.c, restore_unbound_workers_cpumask()).
+TEST_F(EngineDefault, ShowsStrictnessThatACpuMayHaveLiftedAndDoesNotCureIt) {
+    use(rule_for_all(test::planned(), true));
+    const Topology all = topology_;
+    see(test::without(all, "3"));
+    EXPECT_THAT(reason_told(), testing::Not(HasSubstr("strict, but")));
+    const auto before = asked();
+    see(all);
+    EXPECT_THAT(reason_told(), HasSubstr("strict, but a CPU came online or the machine was suspended since"));
+    EXPECT_EQ(asked(), before);
+}
+
+TEST_F(EngineDefault, LeavesTheWordWhereOnlyStrictnessIsWanted) {
+    use(rule_for_all(fixed(Scope::cache), true));
+    EXPECT_THAT(files_->asked, ElementsAre("kcryptd strict=1", "writeback strict=1"));
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    use(rule_for_all(leave()));
+    EXPECT_EQ(strict("kcryptd"), "0");
+    EXPECT_THAT(on_disk(), IsEmpty());
 }
 
 }  // namespace

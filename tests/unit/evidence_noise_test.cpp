@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "evidence/comparison.h"
-#include "evidence/e_process.h"
 #include "noise.h"
 
 namespace wq {

@@ -11,7 +11,6 @@
 namespace wq {
 namespace {
 
-using test::fixed;
 using test::rule_for_all;
 using testing::Contains;
 using testing::ElementsAre;
@@ -272,15 +271,6 @@ TEST_F(ExperimentTest, ACandidateThatStarvesItsLoadIsCutShortCountsAgainstItself
     EXPECT_GT(experiment_->totals().pairs, pairs) << "an hour later it goes on";
 }
 
-TEST_F(ExperimentTest, ACandidateThatStarvesItsLoadFromItsFirstPairRegresses) {
-    pace_ = [](const auto&, const std::string& word) { return word == "smt" ? 200.0 : 10'000.0; };
-    start_alone();
-    ASSERT_TRUE(run_until([this] { return experiment_->totals().regressed > 0; }, 40 * 3600));
-    run(60);
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(state("kcryptd"), State::reverted);
-}
-
 TEST_F(ExperimentTest, ThreeTimesTheCostIsARest) {
     start_alone();
     for (int i = 0; i < 5; i++) run_slot();
@@ -310,25 +300,6 @@ TEST_F(ExperimentTest, TheBudgetOfADayIsNotOverspent) {
     EXPECT_EQ(experiment_->totals().pairs, pairs);
     run(86'400);
     EXPECT_GT(experiment_->totals().pairs, pairs) << "a day later";
-}
-
-TEST_F(ExperimentTest, TheWatchTakesAHarmfulScopeBack) {
-    costs("smt", 0.8);
-    start_alone();
-    ASSERT_TRUE(run_to_verdict());
-    ASSERT_EQ(scope("kcryptd"), "smt");
-    run(3600);
-    EXPECT_EQ(scope("kcryptd"), "smt");
-    EXPECT_EQ(experiment_->totals().taken_back, 0U);
-    costs("smt", 1.3);
-    ASSERT_TRUE(run_until([this] { return experiment_->totals().taken_back > 0; }, 48 * 3600));
-    EXPECT_EQ(last().reason, kWatchReason);
-    EXPECT_EQ(last().outcome, Judgement::regressed);
-    EXPECT_GT(last().standing.pairs, 16U);
-    run(30);
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(state("kcryptd"), State::reverted);
-    EXPECT_EQ(entry("kcryptd", "cache", "smt")->alarms, 1U);
 }
 
 // In mode tune there is often another candidate to try. The watch still gets its pairs.
@@ -387,7 +358,6 @@ TEST_F(ExperimentTest, EveryFourthPairOfTheWatchIsLong) {
     EXPECT_EQ(std::ranges::count(lengths, 61), 2);
 }
 
-// verdicts.log decides nothing: without the ledger, an arm that was kept is a candidate like any other.
 // The lock and the kworkers of a target's windows, by the word in its file.
 struct Seen {
     double lock;
@@ -431,39 +401,6 @@ TEST_F(ExperimentSeen, AVerdictSaysWhatTheLockAndTheKworkersWere) {
     EXPECT_THAT(line->fields, Contains(std::pair<std::string, std::string>("WQ_POOLS_REFERENCE", "2")));
 }
 
-// A lower wait, also of another target, changes what is above it; it outlives a restart, the last pairs do
-// not.
-TEST_F(ExperimentSeen, TheLowestIsThatOfTheHostAndOutlivesARestart) {
-    run_slot();
-    EXPECT_EQ(view("kcryptd")->contention->reference.lock_ns, 300);
-    use_traffic({"kcryptd", "writeback"});
-    const auto count = counters_.count;
-    counters_.count = [&, this](const std::string& target, unsigned slot) {
-        WorkCount out = count(target, slot);
-        if (target == "writeback") out.lock = 15;
-        return out;
-    };
-    ASSERT_TRUE(run_until([this] { return view("writeback")->contention.has_value(); }));
-    EXPECT_EQ(view("kcryptd")->contention->reference.lock_ns, 325);
-    experiment_->cancel_all("the daemon stops");
-    start(smt_alone());
-    EXPECT_FALSE(view("kcryptd")->contention);
-    use_traffic({"kcryptd"});
-    run_slot();
-    ASSERT_TRUE(view("kcryptd")->contention);
-    EXPECT_EQ(view("kcryptd")->contention->candidate.lock_ns, 25);
-}
-
-TEST_F(ExperimentSeen, WhatIsNotSeenIsNotZero) {
-    seen_["default"] = seen_["smt"] = {WorkCount::kUnknown, 0};
-    ASSERT_TRUE(run_to_verdict());
-    EXPECT_EQ(last().outcome, Judgement::improved) << "and it decides nothing";
-    ASSERT_TRUE(last().contention);
-    EXPECT_FALSE(last().contention->reference.lock_ns || last().contention->candidate.lock_percent);
-    EXPECT_FALSE(last().contention->reference.workers);
-    EXPECT_THAT(log_.lines, Contains(testing::Field(&LogLine::text, HasSubstr("; lock wait not seen"))));
-}
-
 TEST_F(ExperimentSeen, PairsThatDoNotCountTellNothing) {
     counters_.count = [](const auto&, unsigned) { return WorkCount{.items = 10, .lock = 1, .workers = 1}; };
     run_slot();
@@ -480,29 +417,6 @@ TEST_F(ExperimentSeen, AGuardOfKworkersVetoesAnImprovement) {
     ASSERT_TRUE(run_to_verdict());
     EXPECT_EQ(last().outcome, Judgement::regressed);
     EXPECT_EQ(last().standing.counter, "workers");
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-}
-
-TEST_F(ExperimentSeen, WithinItsToleranceOrUnknownItVetoesNothing) {
-    for (const unsigned workers : {13, 0}) {
-        seen_["smt"].workers = workers;
-        start(limit_workers(workers == 13 ? 0.5 : 0.4));  // other comparisons
-        use_traffic({"kcryptd"});
-        ASSERT_TRUE(run_to_verdict());
-        EXPECT_EQ(last().outcome, Judgement::improved) << workers;
-    }
-}
-
-TEST_F(ExperimentTest, AHistoryWithoutALedgerKeepsNothing) {
-    costs("smt", 0.8);
-    start(smt_alone());
-    ASSERT_TRUE(run_until([this] { return state("kcryptd") == State::kept; }));
-    experiment_->cancel_all("wq-tuned stopped");
-    engine_->restore_all();
-    tree_.remove("var/lib/wq-tuned/ledger.json");
-    start(smt_alone());
-    EXPECT_FALSE(verdicts_->records().empty());
-    EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 

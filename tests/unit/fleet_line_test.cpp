@@ -187,8 +187,8 @@ TEST(FleetLine, AHostSaysOnlyWhatItsPairsCanGive) {
         for (double d = 20, step = 0; step < 300; step++, d *= sign) {
             better.add(-d);
             worse.add(d - 0.01);
-            own = {0,           own.pairs + 1,         better.state().logs, worse.state().logs,
-                   own.sum + d, better.state().squares};
+            own = {0,           own.pairs + 1,         better.logs, worse.logs,
+                   own.sum + d, better.squares};
             EXPECT_EQ(refused_host([&](auto& out) { out = own; }), "") << own.pairs;
         }
     }

@@ -38,7 +38,7 @@ inline HostEvidence measured(unsigned pairs, double effect, Random& random, doub
         worse.add(d);
         sum += d;
     }
-    return {0, pairs, better.state().logs, worse.state().logs, sum, better.state().squares};
+    return {0, pairs, better.logs, worse.logs, sum, better.squares};
 }
 
 inline FleetLine host_line(unsigned host, const FleetKey& key, const HostEvidence& own,

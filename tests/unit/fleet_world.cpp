@@ -32,8 +32,8 @@ class Measured {
         sum_ += d;
     }
     [[nodiscard]] HostEvidence evidence() const {
-        return {0,    better_.state().count,  better_.state().logs, worse_.state().logs,
-                sum_, better_.state().squares};
+        return {0,    better_.count,  better_.logs, worse_.logs,
+                sum_, better_.squares};
     }
 
   private:

@@ -60,7 +60,7 @@ TEST(Ledger, ComesBackFromItsTextToTheLastBit) {
     LedgerEntry entry = entry_of("kcryptd-#:#-#", comparison);
     EDetector detector;
     detector.add(0.1);
-    entry.watch = {detector.state(), {}};
+    entry.watch = {detector, {}};
     entry.after = {{{3, -0.1, 0.2}, 1'600'000'000, 1'600'000'001}, {}};
     entry.alarms = 2;
     entry.judgement = Judgement::improved;
@@ -75,7 +75,7 @@ TEST(Ledger, ComesBackFromItsTextToTheLastBit) {
     EXPECT_EQ(same.columns[0].worse, entry.columns[0].worse);
     EXPECT_EQ(same.columns[1].better, entry.columns[1].better);
     EXPECT_EQ(same.columns[0].last, entry.columns[0].last);
-    EXPECT_EQ(same.watch[0], detector.state());
+    EXPECT_EQ(same.watch[0], detector);
     EXPECT_EQ(same.after, entry.after);
     EXPECT_EQ(same.judgement, Judgement::improved);
     EXPECT_EQ(same.lowest_lock, 41.25);

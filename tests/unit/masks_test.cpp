@@ -7,7 +7,7 @@
 
 #include "fake_log.h"
 #include "fake_workqueue_files.h"
-#include "owned/restore.h"
+#include "owned/writer.h"
 #include "targets/mask_keeper.h"
 #include "temp_tree.h"
 
@@ -44,7 +44,6 @@ class MasksTest : public testing::Test {
         policy_.rules.push_back({{match}, {}, std::nullopt, {}, "", "", false, wish});
     }
     void reconcile(const std::string& observing = "") { keeper_->reconcile(policy_, observing); }
-    void reload() { keeper_->start_over(); }
     [[nodiscard]] const Mask& mask(const std::string& name) { return keeper_->masks().at(name); }
     [[nodiscard]] std::string& text(const std::string& name) { return files_.masks.at(name).text; }
 
@@ -90,19 +89,6 @@ TEST_F(MasksTest, WhatIsThereAlreadyIsNotWritten) {
     EXPECT_THAT(files_.writes(), IsEmpty());
 }
 
-TEST_F(MasksTest, OutlivesARestartAndAKill) {
-    rule("a", fixed({2}));
-    reconcile();
-    start();
-    reconcile();
-    EXPECT_THAT(files_.writes(), ElementsAre("a 4"));
-    EXPECT_EQ(mask("a").state, State::set);
-    policy_.rules.clear();
-    reconcile();
-    EXPECT_EQ(text("a"), "ff") << "the rule is gone";
-    EXPECT_THAT(keeper_->masks(), IsEmpty());
-}
-
 TEST_F(MasksTest, HousekeepingFollowsIsolation) {
     rule("a", kHousekeeping);
     reconcile();
@@ -135,46 +121,20 @@ TEST_F(MasksTest, TheMaskOfAllIsWrittenWithoutIsolatedCpus) {
     EXPECT_EQ(text(kDefaultMask), "ff");
 }
 
-TEST_F(MasksTest, WhatTheKernelLeavesOutItselfIsNotWritten) {
-    policy_.default_mask = kHousekeeping;
-    files_.masks[kDefaultMask].excluded = cpus_.isolated = {2, 3};
-    reconcile();
-    EXPECT_EQ(mask(kDefaultMask).state, State::as_planned);
-    EXPECT_THAT(files_.writes(), IsEmpty());
-    policy_.default_mask = fixed(CpuSet::range(0, 5));
-    files_.masks[kDefaultMask].excluded = cpus_.isolated = {};
-    reconcile();
-    files_.masks[kDefaultMask].excluded = cpus_.isolated = {2, 3};
-    reconcile();
-    EXPECT_THAT(files_.writes(), ElementsAre("@default_mask 3f")) << "nor is it an external writer's";
-    EXPECT_EQ(mask(kDefaultMask).state, State::set);
-}
-
-TEST_F(MasksTest, AnExternalWritersMaskStaysUntilItIsPutBackAndReloaded) {
+// The walk of ownership_property_test.cpp has the rest.
+TEST_F(MasksTest, AnExternalWritersMaskIsSaidOnce) {
     rule("a", fixed({2}));
     reconcile();
     text("a") = "3";
     reconcile();
     reconcile();
-    EXPECT_EQ(mask("a").state, State::external);
     EXPECT_EQ(mask("a").reason, "an external writer wrote CPUs 0-1");
-    ASSERT_EQ(log_.count(Event::mask_external), 1U) << "said once";
+    ASSERT_EQ(log_.count(Event::mask_external), 1U);
     EXPECT_EQ(
         log_.lines.back().text,
         "a: cpumask holds CPUs 0-1, which an external writer wrote; it is left alone until CPUs 0-7 (the "
         "baseline) is back and the policy is reloaded");
     EXPECT_THAT(log_.lines.back().fields, Contains(Pair("WQ_NAME", "a")));
-    start();
-    reconcile();
-    EXPECT_EQ(mask("a").state, State::external) << "over a restart, too";
-    text("a") = "ff";
-    reload();
-    reconcile();
-    EXPECT_EQ(text("a"), "4");
-    text("a") = "3";
-    (void)restore_all(files_, *store_, log_);
-    EXPECT_EQ(text("a"), "3");
-    EXPECT_THAT(files_.writes(), ElementsAre("a 4", "a 4"));
 }
 
 TEST_F(MasksTest, AListThatCannotBeReadTakesNothingBack) {
@@ -188,22 +148,6 @@ TEST_F(MasksTest, AListThatCannotBeReadTakesNothingBack) {
     files_.masks.erase("a");
     reconcile();
     EXPECT_FALSE(keeper_->masks().contains("a"));
-}
-
-TEST_F(MasksTest, ObservingPutsBackAndKeepingDoesNot) {
-    rule("a", fixed({2}));
-    reconcile();
-    reconcile("mode is observe");
-    EXPECT_EQ(text("a"), "ff");
-    EXPECT_EQ(mask("a").reason, "mode is observe");
-    reconcile();
-    EXPECT_EQ(text("a"), "4");
-    start();
-    keeper_->look(policy_, "no daemon runs");
-    EXPECT_EQ(mask("a").state, State::set);
-    EXPECT_EQ(mask("a").reason, "left in force");
-    (void)restore_all(files_, *store_, log_);
-    EXPECT_EQ(text("a"), "ff");
 }
 
 TEST_F(MasksTest, WhatHasNoMaskIsNamedOnlyWhereARuleNamesIt) {
@@ -229,23 +173,6 @@ TEST_F(MasksTest, UdevSetsAWorkqueueAside) {
     EXPECT_THAT(files_.writes(), IsEmpty());
 }
 
-TEST_F(MasksTest, ARefusedMaskIsNotTriedAgainBeforeAReload) {
-    rule("a", fixed({2}));
-    files_.write_errors = {EINVAL};
-    reconcile();
-    EXPECT_EQ(mask("a").state, State::quarantined);
-    reconcile();
-    EXPECT_EQ(files_.writes().size(), 1U);
-    EXPECT_EQ(log_.count(Event::quarantined), 1U);
-    reload();
-    files_.write_errors = {EBUSY};
-    reconcile();
-    EXPECT_TRUE(keeper_->wants_retry());
-    reconcile();
-    EXPECT_EQ(text("a"), "4");
-    EXPECT_FALSE(keeper_->wants_retry());
-}
-
 TEST_F(MasksTest, NothingIsWrittenWhereTheCpusAreNotKnown) {
     rule("a", fixed({2}));
     policy_.default_mask = fixed({0, 1, 2});
@@ -253,18 +180,6 @@ TEST_F(MasksTest, NothingIsWrittenWhereTheCpusAreNotKnown) {
     reconcile();
     EXPECT_THAT(files_.writes(), IsEmpty());
     EXPECT_EQ(mask(kDefaultMask).state, State::waiting);
-}
-
-TEST_F(MasksTest, ARefusedMaskStaysRefusedWhereTheListCannotBeRead) {
-    rule("a*", fixed({2}));
-    files_.write_errors = {EINVAL};
-    reconcile();
-    files_.names_error = EMFILE;
-    reconcile();
-    files_.names_error = 0;
-    reconcile();
-    EXPECT_EQ(mask("a").state, State::quarantined);
-    EXPECT_EQ(files_.writes().size(), 1U);
 }
 
 TEST_F(MasksTest, ARefusedMaskTakesBackTheOneBefore) {
@@ -280,37 +195,6 @@ TEST_F(MasksTest, ARefusedMaskTakesBackTheOneBefore) {
     reconcile();
     EXPECT_EQ(text("a"), "ff");
     EXPECT_EQ(mask("a").state, State::quarantined);
-}
-
-TEST_F(MasksTest, AMaskThatCouldNotBePutBackIsShownAndTriedAgainWhenItIsWantedNoMoreAgain) {
-    rule("a", fixed({2}));
-    reconcile();
-    files_.write_errors = {EBUSY, EBUSY, EBUSY};
-    for (int i = 0; i < 5; i++) reconcile("switched off");
-    EXPECT_EQ(files_.writes().size(), 4U) << "three tries";
-    keeper_->look(policy_, "switched off");
-    EXPECT_EQ(mask("a").state, State::quarantined);
-    EXPECT_THAT(mask("a").reason, HasSubstr("not put back to CPUs 0-7"));
-    reconcile();
-    EXPECT_EQ(mask("a").state, State::set);
-    reconcile("switched off");
-    EXPECT_EQ(text("a"), "ff");
-}
-
-TEST_F(MasksTest, NothingIsWrittenWhereTheRecordCannotBeSaved) {
-    tree_.write("owned.json", "{");
-    store_ = std::make_unique<OwnedStore>(tree_.path("owned.json"));
-    ASSERT_FALSE(store_->load());
-    keeper_ = std::make_unique<MaskKeeper>(MaskKeeper::Edges{files_, *store_, log_, [&] { return cpus_; },
-                                                             [&](const auto&) { return opted_out_; }});
-    rule("a", fixed({2}));
-    reconcile();
-    reconcile();
-    EXPECT_THAT(files_.writes(), IsEmpty());
-    keeper_->look(policy_, "");
-    EXPECT_EQ(mask("a").state, State::waiting);
-    EXPECT_THAT(mask("a").reason, HasSubstr("its baseline cannot be saved"));
-    EXPECT_EQ(log_.count(Event::baseline_broken), 1U) << "said once";
 }
 
 }  // namespace

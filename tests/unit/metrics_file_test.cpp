@@ -6,9 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <deque>
-#include <functional>
-
 #include "as_nobody.h"
 #include "fake_log.h"
 #include "manual_writer.h"
@@ -25,26 +22,6 @@ using testing::SizeIs;
 
 constexpr const char* kFile = "/srv/metrics/wq.prom";
 constexpr const char* kRecord = "run/wq-tuned/textfile";
-
-// The work is done at once, but its result is reported only when the test calls hear().
-class HeardLater : public RecordWriter {
-  public:
-    void put(const std::string& /*name*/, Work work, Done done) override {
-        told_.push_back([done = std::move(done), status = work()] { done(status); });
-    }
-    // Reports all results so far, and those of work that is put meanwhile.
-    void hear() {
-        while (!told_.empty()) {
-            const auto tell = std::move(told_.front());
-            told_.pop_front();
-            tell();
-        }
-    }
-    [[nodiscard]] std::size_t unheard() const { return told_.size(); }
-
-  private:
-    std::deque<std::function<void()>> told_;
-};
 
 class MetricsFileTest : public testing::Test {
   protected:
@@ -177,16 +154,6 @@ TEST_F(MetricsFileTest, ASlowDiskIsNotWaitedFor) {
     slow.answer();
     EXPECT_FALSE(tree_.exists(kFile));
     EXPECT_FALSE(tree_.exists(kRecord));
-}
-
-TEST_F(MetricsFileTest, HoweverLongTheDiskTakesOneWriteIsOut) {
-    HeardLater late;
-    MetricsFile file(Paths{tree_.root()}, log_, late);
-    file.use(kFile);
-    for (int i = 0; i < 100; i++) file.show("a " + std::to_string(i) + "\n");
-    EXPECT_EQ(late.unheard(), 1U);
-    late.hear();
-    EXPECT_EQ(tree_.read(kFile), "a 99\n");
 }
 
 // Like several reloads while the disk does not answer.

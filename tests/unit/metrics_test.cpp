@@ -249,13 +249,6 @@ TEST_F(MetricsTest, EvidenceIsToldOfTheNewestComparisonsAlone) {
               static_cast<std::ptrdiff_t>(kMostComparisons) * 4 * 2 * 7);
 }
 
-TEST_F(MetricsTest, WhatTheWatchOrAnOrderTookBack) {
-    EXPECT_EQ(value("wq_tuned_reverts_total{by=\"watch\"}"), 0);
-    ASSERT_TRUE(engine_->revert("kcryptd"));
-    EXPECT_EQ(value("wq_tuned_reverts_total{by=\"order\"}"), 0) << "there was nothing to take back";
-    EXPECT_EQ(value("wq_tuned_verdicts_total{outcome=\"undecided\"}"), 0);
-}
-
 TEST_F(MetricsTest, WhatIsNotUtf8IsReplacedAndNeverTwice) {
     for (const char* kind : {"\xff", "\xfe", "\xc3\xa9\n", "\xc3"})
         ASSERT_TRUE(test::keep(*verdicts_, verdict(kind, 1000)));
@@ -360,21 +353,6 @@ TEST_F(MetricsTest, HealthOfUnboundWorkqueues) {
     EXPECT_EQ(value("wq_tuned_cpu_hogs_total{workqueue=\"events\"}"), 0);
     EXPECT_THAT(text(), Not(HasSubstr("rescued_total{workqueue=\"kcryptd\"}"))) << "it has no rescuer";
     EXPECT_THAT(text(), Not(HasSubstr("(others)")));
-}
-
-TEST_F(MetricsTest, OfManyWorkqueuesTheRestIsOneSeries) {
-    std::vector<KernelWorkqueue> many;
-    for (std::uint64_t i = 1; i <= 1000; i++)
-        many.push_back({.address = i, .name = "n" + std::to_string(i), .in_sysfs = true, .unbound = true});
-    health_.add("", many, 1);
-    for (KernelWorkqueue& one : many) one.started = 2;
-    health_.add("", many, 2);
-    const auto all = metrics();
-    EXPECT_EQ(all.at("wq_tuned_workqueue_started_total{workqueue=\"(others)\"}"), 2 * 936);
-    EXPECT_EQ(all.at("wq_tuned_workqueues_unnamed"), 936);
-    EXPECT_EQ(std::ranges::count_if(
-                  all, [](const auto& s) { return s.first.starts_with("wq_tuned_workqueue_started"); }),
-              65);
 }
 
 TEST_F(MetricsTest, NumbersThatAreNoneAreWrittenAsPrometheusReadsThem) {

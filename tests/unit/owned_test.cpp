@@ -185,51 +185,6 @@ TEST_F(OwnedStoreTest, IsTriedAgainAfterASaveThatFailed) {
 
 // ---- who wrote a value
 
-Owned announced() {
-    Owned out{"kcryptd", 1, {Knob::scope, "default", {"cpu"}}, Attribute{Knob::strict, "0"}};
-    out.announce({"smt", true});
-    return out;
-}
-
-TEST(Claim, OfWhatIsAnnouncedIsWide) {
-    const Owned entry = announced();
-    for (const std::string word : {"cpu", "smt"}) EXPECT_EQ(entry.main.whose(word), Whose::ours) << word;
-    EXPECT_EQ(entry.main.whose("default"), Whose::baseline);
-    EXPECT_EQ(entry.main.whose("numa"), Whose::foreign);
-    EXPECT_EQ(entry.strict->whose("1"), Whose::ours);
-    EXPECT_EQ(entry.strict->whose("0"), Whose::baseline);
-}
-
-TEST(Claim, OfWhatIsInPlaceIsThatAlone) {
-    Owned entry = announced();
-    EXPECT_TRUE(entry.settle({"smt", true}).is_ours());
-    EXPECT_THAT(entry.main.claim, ElementsAre("smt"));
-    for (const std::string word : {"cpu", "default", "numa"})
-        EXPECT_EQ(entry.main.whose(word), Whose::foreign) << word;
-    EXPECT_EQ(entry.strict->whose("0"), Whose::foreign);
-    entry.announce_baseline();
-    EXPECT_EQ(entry.main.whose("default"), Whose::baseline);
-    EXPECT_EQ(entry.strict->whose("0"), Whose::baseline);
-}
-
-TEST(Claim, OfTheBaselineOrOfWhatSomebodyElseWroteIsNone) {
-    Owned entry = announced();
-    EXPECT_FALSE(entry.settle({"default", false}).is_ours());
-    EXPECT_FALSE(entry.has_claim());
-    EXPECT_EQ(entry.main.whose("smt"), Whose::foreign);
-    entry = announced();
-    EXPECT_EQ(entry.settle({"numa", true}).word, Whose::foreign);
-    EXPECT_THAT(entry.main.claim, IsEmpty());
-    EXPECT_TRUE(entry.strict->may_be_ours());
-}
-
-TEST(Claim, StaysWideWhereTheStrictnessWasNotRead) {
-    Owned entry = announced();
-    entry.settle({"smt", {}});
-    EXPECT_EQ(entry.strict->whose("0"), Whose::baseline);
-    EXPECT_EQ(entry.strict->whose("1"), Whose::ours);
-}
-
 TEST(Claim, OfMasksComparesSetsOfCpus) {
     Attribute mask{Knob::mask, "00,000000ff"};
     EXPECT_EQ(mask.whose("ff"), Whose::baseline);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 
@@ -145,6 +146,9 @@ void Walk::start() {
 void Walk::stop() {
     const bool keep = world_.policy().keep_on_exit;
     const bool restarting = world_.chance(30);
+    const bool in_slot = std::ranges::any_of(OwnershipWorld::kNames,
+                                             [&](const auto& name) { return world_.is_on_trial(name); });
+    if (restarting && !observing_ && !in_slot) world_.check_quiet(true);
     way_.push_back(restarting ? "restart" : keep ? "stop, keep" : "stop");
     const bool done = world_.run(
         [&] {
@@ -236,9 +240,11 @@ void Walk::trial() {
 void Walk::step_running() {
     Engine& engine = *world_.engine();
     const auto dice = world_.below(100);
-    if (dice < 25)
-        return run(
+    if (dice < 25) {
+        run(
             "tick", [&] { world_.reconcile(); }, true);
+        return world_.check_quiet(false);
+    }
     if (dice < 45) return somebody_else();
     if (dice < 60) return order();
     if (dice < 75) return trial();

@@ -8,7 +8,8 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "owned/restore.h"
+#include "owned/writer.h"
+#include "targets/step.h"
 
 namespace wq::test {
 namespace {
@@ -169,6 +170,7 @@ void OwnershipWorld::meddle(const std::string& name) {
 
 // Checks a write of our side against the entry on disk at that moment.
 void OwnershipWorld::wrote(const std::string& name, Knob which, const std::string& text) {
+    writes_++;
     ModelFile& file = model_.at(name).of(which);
     const std::string value = value_of(which, text);
     const auto entry = on_disk(name, which);
@@ -256,7 +258,8 @@ void OwnershipWorld::start() {
     engine_ = std::make_unique<Engine>(
         Engine::Edges{*files_, *store_, log_, [this]() -> Result<Topology> { return topology_; },
                       [](const std::string&) { return false; }, verdicts_,
-                      [] { return std::int64_t{1'700'000'000}; }},
+                      [] { return std::int64_t{1'700'000'000}; },
+                      [](const StepInput& in) { return next_step(in, {}); }},  // the ledger is empty
         kernel_);
     masks_ = std::make_unique<MaskKeeper>(MaskKeeper::Edges{*files_, *store_, log_, [this] { return cpus_; },
                                                             [](const std::string&) { return false; }});
@@ -375,13 +378,25 @@ void OwnershipWorld::check_state(const std::string& name) {
     const std::string what = fmt::format("{} is {}: ", name, name_of(target.state));
     if (target.state == State::external && !model.touched)
         fault(what + target.reason + ", but there was no external write");
-    const bool resting = target.state == State::leave || target.state == State::as_planned ||
+    const bool waits = target.state == State::waiting &&  // and not: about to be applied
+                       (target.reason.starts_with("waiting") || target.reason.starts_with("observing"));
+    const bool resting = waits || target.state == State::leave || target.state == State::as_planned ||
                          target.state == State::reverted || target.state == State::unsupported ||
                          target.state == State::unmanaged;
     if (resting && model.word.writer == Writer::ours)
         fault(fmt::format("{}holds '{}', which is ours", what, model.word.value));
+    // What is shown is what the file holds.
+    const bool shows_word =
+        target.state == State::pinned || (target.state == State::set && target.reason != "left in force");
+    const std::string word = !shows_word                     ? model.word.value
+                             : target.state == State::pinned ? target.entry()->note
+                                                             : target.step.hold.value().word;
+    if (model.word.value != word) fault(fmt::format("{}'{}', not '{}'", what, model.word.value, word));
     const WorkqueueRule* rule = policy_.rule_for(name);
     const bool asked = rule != nullptr && rule->strict;
+    if (target.state == State::set && asked && shows_word &&
+        model.strict.value != text_of_strict(*rule->strict))
+        fault(fmt::format("{}strict is '{}', and the rule asks for another", what, model.strict.value));
     if ((resting || target.state == State::pinned || target.state == State::set) &&
         model.strict.writer == Writer::ours && (resting || !asked) && target.state != State::as_planned)
         fault(fmt::format("{}strict is '{}', ours, and no rule asks for it", what, model.strict.value));
@@ -402,6 +417,20 @@ void OwnershipWorld::check_mask_state(const std::string& name) {
     const bool resting = state == State::leave || state == State::as_planned || state == State::unsupported;
     if (resting && model.mask.writer == Writer::ours)
         fault(fmt::format("{}holds '{}', which is ours", what, model.mask.value));
+    if (state == State::set && found->second.reason != "left in force" &&
+        model.mask.value != found->second.planned.mask())
+        fault(fmt::format("{}'{}', not '{}'", what, model.mask.value, found->second.planned.mask()));
+}
+
+// Once the daemon has taken what others wrote, it writes nothing more by itself, and neither does the next
+// one.
+void OwnershipWorld::check_quiet(bool restart) {
+    if (!engine_ || refused_ || !wrong_.empty()) return;
+    reconcile();
+    const unsigned before = writes_;
+    if (restart && !kernel_.has(Scope::cache_shard)) start();  // a restart tries again what a kernel misread
+    reconcile();
+    if (writes_ != before) fault(restart ? "a restart wrote" : "a reconcile() without a cause wrote");
 }
 
 void OwnershipWorld::check(bool looked) {
@@ -417,7 +446,8 @@ void OwnershipWorld::check(bool looked) {
 void OwnershipWorld::check_end() {
     for (auto& [name, target] : model_)
         for (const Knob which : kFiles) {
-            if (!on_disk(which).empty()) fault("an entry is left");
+            for (const auto& [left, entry] : on_disk(which))
+                if (!entry.must_stay() || entry.has_claim()) fault("an entry is left of " + left);
             if (target.of(which).writer == Writer::ours)
                 fault(fmt::format("{} {} is left at '{}'", name, static_cast<int>(which),
                                   target.of(which).value));

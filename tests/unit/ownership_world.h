@@ -82,6 +82,7 @@ class OwnershipWorld {
     // Checks the entries on disk against the files. LOOKED: the daemon has just looked at all files.
     void check(bool looked);
     void check_end();  // after everything was restored
+    void check_quiet(bool restart);
 
     static const std::vector<std::string> kNames;
 
@@ -123,6 +124,7 @@ class OwnershipWorld {
     unsigned refuse_ = 0;     // percent of writes to refuse
     bool read_back_ = false;  // the next read of a scope reads back our write
     unsigned renamed_ = 0;
+    unsigned writes_ = 0;
 };
 
 }  // namespace wq::test

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ctl/command.h"
-#include "owned/restore.h"
+#include "owned/writer.h"
 
 namespace wq::test {
 

@@ -3,7 +3,10 @@
 #include "service/service.h"
 
 #include <gmock/gmock.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +15,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "owned/writer.h"
 #include "service_rig.h"
 
 namespace wq {
@@ -73,68 +77,6 @@ TEST_F(ServiceTest, HostTablesAreLookedAtAgainWhenTheHostnameChanges) {
     EXPECT_TRUE(eventually([&] { return scope() == "default\n"; }));
     EXPECT_EQ(tree_.read("log").find("web-8"), std::string::npos);
     EXPECT_EQ(daemon.end(SIGTERM), 0);
-}
-
-// Each row: the file's content and mode, "" for a link to itself.
-TEST_F(ServiceTest, KeepsThePolicyInUseWhereTheNewOneIsBrokenOrNotEvenRead) {
-    struct Broken {
-        std::string text;
-        unsigned mode;
-        const char* said;
-    };
-    Daemon daemon(tree_);
-    ASSERT_TRUE(applied());
-    for (const auto& [text, mode, said] :
-         {Broken{"[[workqueue]]\nmatch = \"*\"\nscope = \"leaf\"\n", 0644, "wq-tuned.toml:3:"},
-          {kApply, 0666, "wq-tuned.toml: everyone may write to it"},
-          {"", 0644, "wq-tuned.toml: cannot be read: Too many levels"},
-          {std::string(2'000'000, 'x'), 0644, "wq-tuned.toml: larger than 1 MiB"}}) {
-        tree_.remove(kPolicy);
-        if (text.empty()) {
-            tree_.link(kPolicy, "wq-tuned.toml");
-        } else {
-            tree_.write(kPolicy, text);
-            tree_.mode(kPolicy, mode);
-        }
-        daemon.send(SIGHUP);
-        EXPECT_TRUE(logged(said));
-        EXPECT_EQ(scope(), "smt\n") << said;
-    }
-    tree_.remove(kPolicy);
-    tree_.write(kPolicy, "[[workqueue]]\nmatch = \"*\"\nscope = \"leave\"\n");
-    daemon.send(SIGHUP);
-    EXPECT_TRUE(eventually([&] { return scope() == "default\n"; }));
-    EXPECT_EQ(daemon.end(SIGTERM), 0);
-}
-
-// Each row: what prevents writing, and what is there otherwise. What a dead daemon left is put back.
-TEST_F(ServiceTest, OnlyObservesWhereItIsDisabledOrThePolicyIsBrokenAtStart) {
-    for (const auto& [path, text, otherwise] :
-         {std::array{kPolicy, "[daemon\n", kApply}, {"etc/wq-tuned/disabled", "", ""}}) {
-        {
-            Daemon daemon(tree_);
-            ASSERT_TRUE(applied());
-        }  // kill -9
-        ASSERT_EQ(scope(), "smt\n");
-        tree_.write(path, text);
-        Daemon daemon(tree_);
-        EXPECT_TRUE(eventually([&] { return scope() == "default\n"; })) << path;
-        tree_.remove(path);
-        if (*otherwise != '\0') tree_.write(path, otherwise);
-        daemon.send(SIGHUP);
-        EXPECT_TRUE(applied()) << path;
-        EXPECT_EQ(daemon.end(SIGTERM), 0);
-    }
-}
-
-TEST_F(ServiceTest, OfManyMistakesInAPolicyTheJournalHasSome) {
-    std::string policy = "[daemon]\n";
-    for (int i = 0; i < 30; i++) policy += "unknown" + std::to_string(i) + " = 1\n";
-    tree_.write(kPolicy, policy);
-    Daemon daemon(tree_);
-    EXPECT_TRUE(logged("more; wq-tunectl check shows them"));
-    EXPECT_EQ(daemon.end(SIGTERM), 0);
-    EXPECT_EQ(scope(), "default (cache)\n");
 }
 
 // The kernel made its pods without it, also where the daemon was restarted since.
@@ -232,16 +174,171 @@ TEST_F(ServiceTest, ADiskThatDoesNotAnswerHoldsUpNothing) {
     EXPECT_TRUE(logged("ledger.json: not written: the disk does not respond"));
 }
 
-TEST_F(ServiceTest, SaysOnceWhatAKernelLacks) {
-    tree_.remove("sys/devices/virtual/workqueue");
-    tree_.remove("sys/module");
+// ---- what the daemon leaves and what is restored, for each way to end it
+
+TEST_F(ServiceTest, OnExitIsThatOfThePolicyInForceHoweverTheDaemonEnds) {
+    for (const int signal : {SIGTERM, SIGKILL}) {
+        tree_.write(kPolicy, kKeep);
+        Daemon daemon(tree_);
+        ASSERT_TRUE(applied());
+        tree_.write(kPolicy, "[daemon\n");  // not in force, and broken
+        (void)daemon.end(signal);
+        EXPECT_TRUE(restore());
+        EXPECT_EQ(scope(), "smt\n");
+        tree_.write(kPolicy, kApply);
+        Daemon next(tree_);
+        ASSERT_TRUE(eventually([&] { return !tree_.exists("run/wq-tuned/keep"); }));
+        tree_.write(kPolicy, kKeep);  // not in force
+        (void)next.end(signal);
+        EXPECT_TRUE(restore());
+        EXPECT_EQ(scope(), "default\n");
+    }
+}
+
+TEST_F(ServiceTest, WhenAllIsPutBackThePolicyDoesNotCount) {
+    tree_.write(kPolicy, kKeep);
     Daemon daemon(tree_);
-    daemon.send(SIGHUP);
-    EXPECT_TRUE(logged("policy reloaded"));
+    ASSERT_TRUE(applied());
+    const auto beside = restore_after_exit({tree_.root(), true});
+    ASSERT_FALSE(beside);
+    EXPECT_EQ(beside.error().code, EWOULDBLOCK) << "nothing is put back, and that is said";
     EXPECT_EQ(daemon.end(SIGTERM), 0);
-    EXPECT_EQ(
-        tree_.read("log"),
-        "Linux 6.12.107 has no affinity scopes: 6.6 or later is needed; nothing to do\npolicy reloaded\n");
+    EXPECT_EQ(scope(), "smt\n");
+    EXPECT_TRUE(restore_after_exit({tree_.root(), true}));
+    EXPECT_EQ(scope(), "default\n");
+    EXPECT_THAT(entries(), IsEmpty());
+}
+
+// The daemon calls mark_restart() when systemd tells it of a restart; a tree has no systemd.
+TEST_F(ServiceTest, ARestartLeavesTheSettingsOnceAndOnlyWhereTheDaemonEndedWell) {
+    const Paths paths{tree_.root()};
+    Daemon daemon(tree_);
+    ASSERT_TRUE(applied());
+    (void)daemon.end(SIGKILL);
+    for (const char* result : {"success", "exit-code", ""}) {
+        tree_.write(wq_path("kcryptd"), "smt\n");
+        OwnedStore store(paths.owned());
+        ASSERT_TRUE(store.load());
+        store.put({"kcryptd",
+                   inode_of("kcryptd"),
+                   {Knob::scope, "default", {"smt"}},
+                   Attribute{Knob::strict, "0"}});
+        ASSERT_TRUE(store.save());
+        ASSERT_TRUE(mark_restart(paths, true));
+        ::setenv("SERVICE_RESULT", result, 1);
+        EXPECT_TRUE(restore());
+        EXPECT_EQ(scope(), std::string(result) == "success" ? "smt\n" : "default\n") << result;
+        EXPECT_FALSE(tree_.exists("run/wq-tuned/restart"));
+        ::setenv("SERVICE_RESULT", "success", 1);
+        EXPECT_TRUE(restore());
+        EXPECT_EQ(scope(), "default\n") << "the mark is for one end";
+    }
+    ::unsetenv("SERVICE_RESULT");
+}
+
+TEST_F(ServiceTest, AMarkOfAnEarlierRestartDoesNotOutliveAStart) {
+    tree_.add(test::File("run/wq-tuned/restart"));
+    Daemon daemon(tree_);
+    ASSERT_TRUE(applied());
+    EXPECT_FALSE(tree_.exists("run/wq-tuned/restart"));
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+}
+
+TEST_F(ServiceTest, TheSwitchGoesBeforeKeepAtTheEnd) {
+    tree_.write(kPolicy, kKeep);
+    for (const int signal : {SIGTERM, SIGKILL}) {
+        tree_.remove("etc/wq-tuned/disabled");
+        Daemon daemon(tree_);
+        ASSERT_TRUE(applied());
+        tree_.write("etc/wq-tuned/disabled", "");
+        (void)daemon.end(signal);
+        EXPECT_EQ(scope(), signal == SIGTERM ? "default\n" : "smt\n");
+        EXPECT_TRUE(restore());
+        EXPECT_EQ(scope(), "default\n");
+        EXPECT_THAT(entries(), IsEmpty());
+    }
+}
+
+TEST_F(ServiceTest, WhatCannotBePutBackIsCountedAndStaysOnRecord) {
+    {
+        Daemon daemon(tree_);
+        ASSERT_TRUE(applied());
+        ASSERT_TRUE(eventually([&] { return tree_.read(wq_path("writeback")) == "smt\n"; }));
+    }  // kill -9
+    tree_.remove(wq_path("kcryptd"));
+    tree_.add(test::Dir(wq_path("kcryptd")));  // cannot be read or written
+    const auto restored = restore();
+    ASSERT_FALSE(restored);
+    EXPECT_EQ(restored.error().text, "settings not restored: 1");
+    EXPECT_EQ(entries().size(), 1U);
+    EXPECT_EQ(entries().at("kcryptd").main.baseline, "default");
+    EXPECT_EQ(tree_.read(wq_path("writeback")), "default\n");
+}
+
+// ---- the file for node_exporter; tests/guest/checks/metrics.sh has its life
+
+constexpr const char* kTextfile = "srv/metrics/wq.prom";
+constexpr const char* kMetrics = "[metrics]\ntextfile = \"/srv/metrics/wq.prom\"\n";
+
+class MetricsServiceTest : public ServiceTest {
+  protected:
+    MetricsServiceTest() {
+        tree_.add(test::Dir("srv/metrics"));
+        tree_.write(kPolicy, std::string(kApply) + kMetrics);
+    }
+    [[nodiscard]] bool shows(const std::string& line) const {
+        return eventually([&] {
+            return tree_.exists(kTextfile) &&
+                   tree_.read(kTextfile).find("\n" + line + "\n") != std::string::npos;
+        });
+    }
+};
+
+// Also at the start, if the file of the previous daemon is still there, as after a restart.
+TEST_F(MetricsServiceTest, ABrokenPolicyIsTold) {
+    {
+        Daemon daemon(tree_);
+        EXPECT_TRUE(shows("wq_tuned_policy_broken 0"));
+        tree_.write(kPolicy, "[daemon\n");
+        daemon.send(SIGHUP);
+        EXPECT_TRUE(shows("wq_tuned_policy_broken 1"));
+        EXPECT_TRUE(shows("wq_tuned_state{state=\"running\"} 1")) << "the one in use stays";
+    }  // kill -9
+    Daemon daemon(tree_);
+    EXPECT_TRUE(shows("wq_tuned_state{state=\"observing\"} 1"));
+    EXPECT_TRUE(shows("wq_tuned_policy_broken 1"));
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+    EXPECT_FALSE(tree_.exists(kTextfile));
+}
+
+// The disk of the metrics may not answer. The test stops the restorer between two of its system calls, when
+// the metrics are gone.
+TEST_F(MetricsServiceTest, TheRestorerRemovesThemWithoutTheLock) {
+    {
+        Daemon daemon(tree_);
+        ASSERT_TRUE(shows("wq_tuned_policy_broken 0"));
+    }  // kill -9
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+        ::raise(SIGSTOP);
+        ::_exit(restore() ? 0 : 1);
+    }
+    int status = 0;
+    while (::waitpid(child, &status, 0) == child && WIFSTOPPED(status) && tree_.exists(kTextfile))
+        ::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr);
+    ASSERT_TRUE(WIFSTOPPED(status));
+    EXPECT_EQ(scope(), "default\n");
+    {
+        const auto next = take_lock(Paths{tree_.root()});
+        EXPECT_TRUE(next) << next.error().text;
+        ::ptrace(PTRACE_DETACH, child, nullptr, nullptr);
+        ASSERT_EQ(::waitpid(child, &status, 0), child);
+    }
+    EXPECT_EQ(status, 0);
+    EXPECT_TRUE(tree_.exists("run/wq-tuned/textfile")) << "the next daemon owns it";
+    EXPECT_TRUE(restore());
+    EXPECT_FALSE(tree_.exists("run/wq-tuned/textfile"));
 }
 
 }  // namespace

@@ -184,28 +184,6 @@ TEST_F(StatusFile, ThatIsDamagedIsNeverAnError) {
 
 using StatusOfDaemon = test::ServiceTest;
 
-// The daemon's file: there as soon as it runs, and for everybody, whatever the umask.
-TEST_F(StatusOfDaemon, EverybodyMayReadWhatTheDaemonKnows) {
-    ::umask(077);
-    test::Daemon daemon(tree_);
-    ::umask(022);
-    ASSERT_TRUE(applied());
-    ASSERT_TRUE(eventually([&] { return tree_.exists(kStatus); }));
-    struct stat st {};
-    ASSERT_EQ(::stat(tree_.path(kStatus).c_str(), &st), 0);
-    EXPECT_EQ(st.st_mode & 0777, 0644U);
-    const json document = json::parse(tree_.read(kStatus));
-    EXPECT_EQ(document["daemon"]["state"], "running");
-    EXPECT_EQ(document["process"]["pid"], daemon.pid());
-    tree_.write(kBoot, real("/proc/sys/kernel/random/boot_id"));
-    const std::string stat = "proc/" + std::to_string(daemon.pid()) + "/stat";
-    tree_.write(stat, real("/" + stat));
-    EXPECT_EQ(run_status(tree_, true).code, ctl::kOk);
-    EXPECT_EQ(daemon.end(SIGTERM), 0);
-    EXPECT_TRUE(restore());
-    EXPECT_THAT(tree_.read(kStatus), HasSubstr("absent"));
-}
-
 // What could not be written is written once it can be: at the next event, not at the next change.
 TEST_F(StatusOfDaemon, AFileThatCouldNotBeWrittenIsWrittenLater) {
     tree_.add(test::Dir(std::string(kStatus) + "/in the way"));

@@ -13,7 +13,6 @@
 #include "ctl/render/terminal.h"
 #include "fake_experiment.h"
 #include "service/status.h"
-#include "service/worth.h"
 
 namespace wq {
 namespace {

@@ -22,7 +22,6 @@
 #include "machine/udev.h"
 #include "policy/load_policy.h"
 #include "service/status.h"
-#include "service/worth.h"
 #include "targets/conditions.h"
 #include "targets/inventory.h"
 #include "targets/step.h"
@@ -34,9 +33,7 @@ using nlohmann::json;
 
 // What anybody can read of the host. KERNEL: as probed, with its pods if they could be read.
 void add_host(json& document, const Paths& paths, const KernelInfo& kernel, const Topology& topology) {
-    const bool cut_short = document["daemon"].value("names_cut_short", false);
-    document["daemon"].erase("names_cut_short");
-    document["kernel"] = features_json(kernel, read_features(paths, kernel), cut_short);
+    document["kernel"] = features_json(kernel, read_features(paths, kernel));
     document["kernel"]["pods"] = pods_json(kernel, topology);
 }
 

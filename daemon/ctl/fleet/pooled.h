@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "evidence/comparison.h"
-#include "evidence/e_process.h"
 
 namespace wq {
 

@@ -11,7 +11,7 @@
 #include "ctl/render/terminal.h"
 #include "machine/workqueue_fs.h"
 #include "owned/owned.h"
-#include "owned/restore.h"
+#include "owned/writer.h"
 
 namespace wq::lab {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "ctl/render/terminal.h"
 #include "evidence/comparison.h"
-#include "evidence/contention.h"
+#include "evidence/verdicts.h"
 #include "machine/kernel_info.h"
 
 namespace wq::ctl {

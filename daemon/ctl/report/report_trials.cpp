@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "ctl/report/report.h"
-#include "evidence/e_process.h"
+#include "evidence/comparison.h"
 
 namespace wq::ctl {
 namespace {

@@ -2,10 +2,13 @@
 // conf/org.wqtuned1.conf: the bus delivers to the daemon only what root sends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <sys/wait.h>
 #include <systemd/sd-bus.h>
 #include <unistd.h>
-
 #include <array>
+#include <csignal>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -94,6 +97,46 @@ TEST_F(BusPolicy, WhoIsRefusedIsToldToBeRoot) {
             return bus ? call_daemon(bus->get(), "Pin", {"kcryptd", "smt"}).error().text : bus.error().text;
         }),
         "only root may give orders: run it as root (sudo)");
+}
+
+// ---- a bus that accepts connections and never answers: no caller waits for it longer than its timeout
+
+// Whether RUN returned true within SECONDS, in a process of its own.
+bool in_time(unsigned seconds, const std::function<bool()>& run) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::alarm(seconds);
+        ::_exit(run() ? 0 : 1);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    return status == 0;
+}
+
+class BusSilent : public testing::Test {
+  protected:
+    test::SilentBus bus_;
+};
+
+TEST_F(BusSilent, IsNotOpened) {
+    EXPECT_TRUE(in_time(10, [] {
+        const auto bus = open_system_bus();
+        return !bus && bus.error().code == ETIMEDOUT;
+    }));
+}
+
+TEST_F(BusSilent, DoesNotKeepTheDaemonFromStartingWorkingAndStopping) {
+    EXPECT_TRUE(in_time(10, [] {
+        Journal journal;
+        sd_event* event = nullptr;
+        ::sd_event_default(&event);
+        BusServer server(event, journal, {});
+        server.connect();
+        server.wait();
+        ::sd_event_add_time_relative(event, nullptr, CLOCK_MONOTONIC, 100'000, 0, nullptr, nullptr);
+        ::sd_event_loop(event);
+        return !server.is_restarting() && server.system_state().empty();
+    }));
 }
 
 }  // namespace
