@@ -124,7 +124,7 @@ TEST(ReportPlan, GroupsTargetsThatDifferInTheirNamesAlone) {
 
 std::string result_of(const std::vector<VerdictRecord>& trials, const std::vector<PlanLine>& plan,
                       const json& status = nullptr) {
-    return result_html({trials, plan, status, "6.12"});
+    return result_html({trials, plan, status});
 }
 
 VerdictRecord ended(const std::string& target, Judgement outcome, double percent) {
@@ -152,13 +152,9 @@ TEST(ReportResult, NamesWhatWasImprovedByHowMuchAndWhatIsInForce) {
                               "<code>raid5wq</code> <strong>latency 4.2% worse (3.2 to 5.2)</strong> with "
                               "<code>smt</code> in place of <code>cache</code> (not in force now)"),
                     HasSubstr("<strong>1</strong> <span class=\"undecided\">undecided</span></li>"),
-                    HasSubstr("would change 2 of 3 targets: <code>cache</code> → <code>smt</code>"),
-                    HasSubstr("smt<span class=\"quiet\">what was tried"),
-                    HasSubstr("<td data-label=\"Scope\" class=\"scope\">smt</td>")));
-    EXPECT_THAT(html, HasSubstr("<strong>2</strong> <code>raid5wq</code> <code>writeback</code>"));
+                    HasSubstr("would change 2 of 3 targets: <code>cache</code> → <code>smt</code>")));
     EXPECT_LT(html.find("kcryptd-1"), html.find("raid5wq"));
-    EXPECT_EQ(count(html, "role=\"img\""), 3U) << "a bar for each";
-    EXPECT_THAT(html, Not(HasSubstr("State")));
+    EXPECT_EQ(count(history_html(trials), "role=\"img\""), 3U) << "a bar for each";
 }
 
 TEST(ReportResult, TheLastJudgedTrialOfTheSameArmsCounts) {
@@ -167,12 +163,12 @@ TEST(ReportResult, TheLastJudgedTrialOfTheSameArmsCounts) {
                                          ended("kcryptd-1", Judgement::undecided, 1)};
     trials.back().judged = false;
     std::string html = result_of(trials, {});
-    EXPECT_THAT(html, AllOf(HasSubstr("▼ improved"), Not(HasSubstr("regressed")), Not(HasSubstr("cut off")),
-                            HasSubstr("this target is not there now")));
+    EXPECT_THAT(html, AllOf(HasSubstr("▼ improved"), Not(HasSubstr("regressed")), Not(HasSubstr("cut off"))));
     trials[0].key.candidate = "system";
     trials[0].key.kernel = "6.8";
     html = result_of(trials, {});
-    EXPECT_THAT(html, AllOf(HasSubstr("▼ improved"), HasSubstr("▲ regressed"), HasSubstr("with kernel 6.8")));
+    EXPECT_THAT(html, AllOf(HasSubstr("▼ improved"), HasSubstr("▲ regressed")));
+    EXPECT_EQ(count(history_html(trials, "6.12"), "with kernel 6.8"), 1U);
     trials.erase(trials.begin(), trials.begin() + 2);
     EXPECT_THAT(result_of(trials, {}),
                 HasSubstr("<strong>1</strong> <span class=\"cut-off\">cut off</span>"));
@@ -186,10 +182,9 @@ TEST(ReportResult, ManyAreShortened) {
     const std::string html = result_of(trials, {});
     expect_well_formed(html);
     EXPECT_THAT(html, AllOf(HasSubstr("<strong>40</strong> <span class=\"improved\">▼ improved"),
-                            HasSubstr("<li>and 36 more</li>"),
-                            HasSubstr("<summary>28 further comparisons</summary>"), HasSubstr("kcryptd-38")));
+                            HasSubstr("<li>and 36 more</li>"), HasSubstr("kcryptd-38")));
     EXPECT_LT(html.find("kcryptd-39"), html.find("kcryptd-38")) << "the largest gain comes first";
-    EXPECT_THAT(result_of({ended("kcryptd-1", Judgement::regressed, 265)}, {}),
+    EXPECT_THAT(history_html({ended("kcryptd-1", Judgement::regressed, 265)}),
                 AllOf(HasSubstr("▲ regressed"), HasSubstr("latency 270% worse (260 to 270)"),
                       HasSubstr("class=\"beyond\"")));
 }
@@ -217,17 +212,14 @@ TEST(ReportResult, TellsWhatTheDaemonSays) {
     EXPECT_THAT(html, AllOf(HasSubstr("Compared now</strong>: <code>kcryptd-1</code>: 12 to 1 that "
                                       "&lt;script&gt; is better than cache, 3 "
                                       "of 64 pairs"),
-                            HasSubstr("<td data-label=\"The kernel had\">default</td>"),
-                            HasSubstr("<td data-label=\"State\">trial</td>"),
                             HasSubstr("Nothing was compared here yet")));
 }
 
-TEST(ReportResult, OfADescribedMachineHasNothingInForce) {
+TEST(ReportResult, OfADescribedMachineSaysSo) {
     const Topology topology = machine({.cores = 12, .threads = 2});
     std::vector<PlanLine> plan = {plan_line(topology, "*", "default", Scope::cache)};
-    EXPECT_THAT(result_of({}, plan),
-                AllOf(HasSubstr("only describes a machine"),
-                      HasSubstr("<code>cache</code> → <code>smt</code>"), Not(HasSubstr("In force"))));
+    EXPECT_THAT(result_of({}, plan), AllOf(HasSubstr("only describes a machine"),
+                                           HasSubstr("<code>cache</code> → <code>smt</code>")));
     plan[0].action = Action::none;
     EXPECT_THAT(result_of({}, plan), HasSubstr("keeps the kernel&#39;s setting"));
 }
