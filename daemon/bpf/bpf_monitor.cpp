@@ -90,20 +90,10 @@ std::string why_not(const char* program, const Error& error) {
 
 class BpfMonitor : public WorkMonitor {
   public:
-    explicit BpfMonitor(bool probes) : probes_(probes) {}
-
     Status attach(const std::vector<std::string>& names, bool functions) override {
         skeleton_.reset();
-        walk_.reset();
         names_ = names;
         limits_.clear();
-        auto walk = WorkqueueWalk::load();
-        if (!walk) return tl::unexpected(walk.error());
-        walk_.emplace(std::move(*walk));
-        if (!probes_) {
-            limits_ = "waits and functions (no probes)";
-            return {};
-        }
         const auto there = list_named();
         if (!there) return tl::unexpected(there.error());
         for (const auto& name : names)
@@ -113,13 +103,12 @@ class BpfMonitor : public WorkMonitor {
     }
 
     Result<WorkSample> sample() override {
-        if (!walk_ || (probes_ && !skeleton_)) return fail("nothing is attached", ENOTCONN);
         WorkSample out;
-        if (probes_) read_probes(out);
+        if (skeleton_) read_probes(out);
         auto there = list_named();
         if (!there) return tl::unexpected(there.error());
-        if (probes_) forget_gone(*there, out);
-        if (probes_ && !names_.empty()) add_named(*skeleton_, *there);
+        if (skeleton_) forget_gone(*there, out);
+        if (skeleton_ && !names_.empty()) add_named(*skeleton_, *there);
         out.workqueues = std::move(*there);
         out.seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -130,6 +119,11 @@ class BpfMonitor : public WorkMonitor {
 
   private:
     Result<std::vector<KernelWorkqueue>> list_named() {
+        if (!walk_) {
+            auto loaded = WorkqueueWalk::load();
+            if (!loaded) return tl::unexpected(loaded.error());
+            walk_.emplace(std::move(*loaded));
+        }
         auto all = walk_->list();
         if (all) std::erase_if(*all, [this](const auto& one) { return !is_named(one, names_); });
         return all;
@@ -183,17 +177,16 @@ class BpfMonitor : public WorkMonitor {
         }
     }
 
-    bool probes_;
     std::vector<std::string> names_;
     std::optional<WorkqueueWalk> walk_;
-    Skeleton skeleton_;  // null without probes
+    Skeleton skeleton_;  // null: no probes are attached
     std::string limits_;
 };
 
 }  // namespace
 
-std::unique_ptr<WorkMonitor> make_bpf_monitor(bool probes) {
-    return std::make_unique<BpfMonitor>(probes);
+std::unique_ptr<WorkMonitor> make_bpf_monitor() {
+    return std::make_unique<BpfMonitor>();
 }
 
 }  // namespace wq

@@ -49,15 +49,14 @@ class WorkMonitor {
     // their functions. Error: something is missing in the kernel, or a workqueue does not exist; then nothing
     // is attached. An implementation's destructor removes everything from the kernel.
     virtual Status attach(const std::vector<std::string>& names, bool functions) = 0;
-    // All counts so far.
+    // All counts so far. With nothing attached, only what the kernel itself counts per workqueue.
     virtual Result<WorkSample> sample() = 0;
     // What cannot be measured on this kernel, as text that follows "not seen: "; "" if nothing.
     [[nodiscard]] virtual std::string limits() const = 0;
 };
 
 // A monitor with BPF (Linux 6.6 or later, with BTF). It needs CAP_BPF and CAP_PERFMON, and holds at most 512
-// workqueues that have work and 1024 functions. Without PROBES it has only what the kernel itself counts per
-// workqueue: no times and no functions; attach() then does not check that the workqueues exist.
-std::unique_ptr<WorkMonitor> make_bpf_monitor(bool probes = true);
+// workqueues that have work and 1024 functions.
+std::unique_ptr<WorkMonitor> make_bpf_monitor();
 
 }  // namespace wq
