@@ -63,9 +63,8 @@ Status attach_all(top_bpf& skeleton) {
                             {programs.wqt_top_enter, &links.wqt_top_enter}});
 }
 
-WorkTimes summed(std::uint64_t address, const wq_times& times) {
+WorkTimes summed(const wq_times& times) {
     WorkTimes out;
-    out.address = address;
     out.waited.resize(WQ_TIME_BUCKETS);
     out.enqueued.resize(WQ_TIME_BUCKETS);
     for (const auto& stripe : times.stripes) {
@@ -155,10 +154,10 @@ class BpfMonitor : public WorkMonitor {
         out.lost = skeleton_->bss->lost;
         for_each<std::uint64_t, wq_times>(
             skeleton_->maps.times,
-            [&](std::uint64_t address, const wq_times& one) { out.times.push_back(summed(address, one)); });
+            [&](std::uint64_t address, const wq_times& one) { out.times[address] = summed(one); });
         for_each<wq_function_key, wq_function>(
             skeleton_->maps.functions, [&](const wq_function_key& key, const wq_function& one) {
-                out.functions.push_back({key.workqueue, key.function, one.function, one.items, one.busy});
+                out.functions[{key.workqueue, key.function}] = {one.function, one.items, one.busy};
             });
     }
 
@@ -167,12 +166,12 @@ class BpfMonitor : public WorkMonitor {
     void forget_gone(const std::vector<KernelWorkqueue>& there, const WorkSample& sample) const {
         std::set<std::uint64_t> alive;
         for (const auto& one : there) alive.insert(one.address);
-        for (const auto& one : sample.times)
-            if (!alive.contains(one.address))
-                bpf_map__delete_elem(skeleton_->maps.times, &one.address, sizeof(one.address), 0);
-        for (const auto& one : sample.functions) {
-            const wq_function_key key{one.workqueue, one.function};
-            if (!alive.contains(one.workqueue))
+        for (const auto& [address, times] : sample.times)
+            if (!alive.contains(address))
+                bpf_map__delete_elem(skeleton_->maps.times, &address, sizeof(address), 0);
+        for (const auto& [at, times] : sample.functions) {
+            const wq_function_key key{at.first, at.second};
+            if (!alive.contains(at.first))
                 bpf_map__delete_elem(skeleton_->maps.functions, &key, sizeof(key), 0);
         }
     }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -14,7 +16,6 @@ namespace wq {
 
 // Times of one workqueue's work since attach(). Sums only grow.
 struct WorkTimes {
-    std::uint64_t address = 0;  // address of the workqueue
     std::uint64_t queued = 0;   // items whose wait for pool->lock was measured
     std::uint64_t lock_ns = 0;  // their time from entering __queue_work() to holding pool->lock
     // Items by ns that producers spent in queue_work(), in the same buckets; none if that is not seen.
@@ -25,18 +26,16 @@ struct WorkTimes {
 
 // One function on one workqueue since attach(): items that ended, and how long they kept a worker busy.
 struct FunctionTimes {
-    std::uint64_t workqueue = 0;  // address of the workqueue
-    std::uint64_t function = 0;   // address of the function
-    std::string name;             // "kcryptd_crypt [dm_crypt]"
+    std::string name;  // "kcryptd_crypt [dm_crypt]"
     std::uint64_t items = 0;
     std::uint64_t busy_ns = 0;
 };
 
 struct WorkSample {
-    double seconds = 0;                       // time of the sample, on a monotonic clock
-    std::vector<KernelWorkqueue> workqueues;  // in the kernel's order
-    std::vector<WorkTimes> times;             // only workqueues that had work
-    std::vector<FunctionTimes> functions;
+    double seconds = 0;                        // time of the sample, on a monotonic clock
+    std::vector<KernelWorkqueue> workqueues;   // in the kernel's order
+    std::map<std::uint64_t, WorkTimes> times;  // by the address of the workqueue; only of those that had work
+    std::map<std::pair<std::uint64_t, std::uint64_t>, FunctionTimes> functions;  // by workqueue and function
     std::uint64_t lost = 0;  // items that were not timed: no room, or queued again before their start
 };
 

@@ -68,7 +68,7 @@ FakeMonitor busy_and_idle(unsigned samples) {
         sample.workqueues[1].unbound = true;
         sample.workqueues[1].managed = false;
         sample.times = {times(2, 10 * i, 100, 40)};
-        sample.functions = {{2, 9, "work_of_it", 10UL * i, 20'000'000UL * i}};
+        sample.functions = {{{2, 9}, {"work_of_it", 10UL * i, 20'000'000UL * i}}};
         monitor.samples_.push_back(sample);
     }
     return monitor;
@@ -216,7 +216,7 @@ FakeMonitor some_load() {
         sample.workqueues[2].bh = true;
         sample.workqueues[2].managed = false;
         sample.times = {times(1, 7 * i, 60, 77), times(2, 333 * i, 100)};
-        sample.functions = {{2, 9, "work_of_it", 333UL * i, 20'000'003UL * i}};
+        sample.functions = {{{2, 9}, {"work_of_it", 333UL * i, 20'000'003UL * i}}};
         monitor.samples_.push_back(sample);
     }
     monitor.limits_ = "it refuses fentry";

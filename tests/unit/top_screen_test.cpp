@@ -178,19 +178,15 @@ TEST(TopWait, AWriteThatFailsSaysSoAndSignalsAreAsTheyWere) {
 // A process on a terminal of its own. Only shows() reads its output.
 class OnTerminal {
   public:
-    // DOES gets a pipe to the test: each byte ends one wait_until_told().
-    OnTerminal(const char* term, unsigned short lines, const std::function<int(const Fd& tell)>& does) {
-        const winsize size{lines, 100, 0, 0};
-        int ends[2], master = -1;
-        EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-        told_ = Fd(ends[0]);
-        const Fd tell(ends[1]);
+    OnTerminal(const char* term, const std::function<int()>& does) {
+        const winsize size{24, 100, 0, 0};
+        int master = -1;
         pid_ = ::forkpty(&master, nullptr, nullptr, &size);
         if (pid_ == 0) {
             ::setenv("TERM", term, 1);
             ::unsetenv("LINES");
             ::unsetenv("COLUMNS");
-            ::_exit(does(tell));
+            ::_exit(does());
         }
         master_ = Fd(master);
     }
@@ -202,11 +198,6 @@ class OnTerminal {
     OnTerminal(const OnTerminal&) = delete;
     OnTerminal& operator=(const OnTerminal&) = delete;
 
-    void wait_until_told() {
-        char byte = 0;
-        EXPECT_EQ(::read(told_.get(), &byte, 1), 1) << "it ended";
-    }
-    void kill(int signal) const { ::kill(pid_, signal); }
     void type(std::string_view keys) const {
         EXPECT_EQ(::write(master_.get(), keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
     }
@@ -239,21 +230,12 @@ class OnTerminal {
         }
         return -1;
     }
-    [[nodiscard]] termios settings() const {
-        termios out{};
-        EXPECT_EQ(::tcgetattr(master_.get(), &out), 0);
-        return out;
-    }
 
   private:
     pid_t pid_ = -1;
-    Fd master_, told_;
+    Fd master_;
     std::string seen_;
 };
-
-void tell_by(const Fd& tell) {
-    if (::write(tell.get(), "x", 1) != 1) ::_exit(99);
-}
 
 TopInterval interval(unsigned rows) {
     TopInterval out;
@@ -263,29 +245,9 @@ TopInterval interval(unsigned rows) {
     return out;
 }
 
-// A terminal buffers 64 KiB. Each of the 6000 lines has more than 30 non-blank characters.
-TEST(TopScreen, ASignalEndsItWhereTheTerminalTakesNothing) {
-    OnTerminal process("xterm", 6000, [](const Fd& tell) {
-        const TopWait wait;
-        auto screen = TopScreen::open({});
-        if (!screen) return 98;
-        tell_by(tell);
-        for (;;) screen->show(interval(6000), "");
-    });
-    process.wait_until_told();
-    const auto during = process.settings();
-    EXPECT_EQ(during.c_lflag & (ECHO | ICANON), 0U);
-    EXPECT_EQ(during.c_iflag & IXON, 0U) << "Ctrl-S would stop it";
-    process.kill(SIGTERM);
-    EXPECT_EQ(process.exit_code(), 0);
-    const auto after = process.settings();
-    EXPECT_EQ(after.c_lflag & (ECHO | ICANON), ECHO | ICANON);
-    EXPECT_EQ(after.c_iflag & IXON, IXON);
-}
-
 TEST(TopScreen, NeedsACursorThatMoves) {
     for (const char* term : {"dumb", "no-such-terminal"}) {
-        OnTerminal process(term, 24, [&](const Fd&) {
+        OnTerminal process(term, [&] {
             const auto screen = TopScreen::open({});
             if (screen) return 1;
             const std::string expected =
@@ -306,7 +268,7 @@ int run_until_quit(TopScreen& screen) {
 }
 
 TEST(TopScreen, KeysOpenTheGraphOfTheSelectedRowAndTheHelp) {
-    OnTerminal process("xterm", 24, [](const Fd&) {
+    OnTerminal process("xterm", [] {
         auto screen = TopScreen::open({});
         if (!screen) return 98;
         TopInterval one = interval(2);
@@ -343,7 +305,7 @@ TEST(TopScreen, ARecordingHasGraphsToo) {
     one.workqueues[0].p50 = 8000;
     one.workqueues[0].p99 = 84'000;
     tree.write("recording", interval_json({one, 1'700'000'000, "", true}, true).dump() + "\n");
-    OnTerminal process("xterm", 24, [&](const Fd&) {
+    OnTerminal process("xterm", [&] {
         TopOptions options;
         options.replay = tree.path("recording");
         return replay(options);

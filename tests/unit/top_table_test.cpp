@@ -20,7 +20,8 @@ using testing::StartsWith;
 
 // ---- top rates
 
-WorkSample at(double seconds, std::vector<KernelWorkqueue> workqueues, std::vector<WorkTimes> times = {}) {
+WorkSample at(double seconds, std::vector<KernelWorkqueue> workqueues,
+              std::map<std::uint64_t, WorkTimes> times = {}) {
     WorkSample out;
     out.seconds = seconds;
     out.workqueues = std::move(workqueues);
@@ -122,22 +123,22 @@ TEST(TopRates, WaitsAreThoseOfTheInterval) {
     TopRates rates;
     const unsigned fast = wq_bucket_by(1000, kTimeBits);
     const unsigned slow = wq_bucket_by(1'000'000, kTimeBits);
-    auto now = times(1, 1000, fast, 50);
+    auto now = times(1, 1000, fast, 50).second;
     now.enqueued.assign(now.waited.size(), 7);
-    rates.add(at(1, {workqueue(1, "a")}, {now}));
+    rates.add(at(1, {workqueue(1, "a")}, {{1, now}}));
     now.waited[slow] = 10;
     now.queued += 4;
     now.lock_ns += 4000;
     now.enqueued[fast] += 98;
     now.enqueued[slow] += 2;
-    const auto row = rates.add(at(2, {workqueue(1, "a")}, {now}))->workqueues.at(0);
+    const auto row = rates.add(at(2, {workqueue(1, "a")}, {{1, now}}))->workqueues.at(0);
     EXPECT_EQ(row.timed, 10U);
     EXPECT_NEAR(*row.p50, 1e6, 1e6 / 8);
     EXPECT_NEAR(*row.p99, 1e6, 1e6 / 8);
     EXPECT_DOUBLE_EQ(*row.lock, 1000);
     for (const auto& time : {row.q50, row.q90, row.q95}) EXPECT_NEAR(*time, 1000, 1000 / 8.0);
     EXPECT_NEAR(*row.q99, 1e6, 1e6 / 8);
-    const auto none = rates.add(at(3, {workqueue(1, "a"), workqueue(2, "b")}, {now}));
+    const auto none = rates.add(at(3, {workqueue(1, "a"), workqueue(2, "b")}, {{1, now}}));
     ASSERT_EQ(none->workqueues.size(), 2U);
     for (const auto& idle : none->workqueues) {
         EXPECT_EQ(idle.timed, 0U);
@@ -166,13 +167,12 @@ TEST(TopRates, WhatComesBackAtAnAddressIsTimedFromItsBeginning) {
 TEST(TopRates, FunctionsAreThoseWithItems) {
     TopRates rates;
     auto before = at(1, {workqueue(1, "a"), workqueue(2, "b")});
-    before.functions = {{1, 10, "f", 100, 1'000'000'000}, {2, 10, "f", 5, 1}};
+    before.functions = {{{1, 10}, {"f", 100, 1'000'000'000}}, {{2, 10}, {"f", 5, 1}}};
     auto after = before;
     after.seconds = 3;
-    after.functions[0].items = 104;
-    after.functions[0].busy_ns = 2'000'000'000;
-    after.functions.push_back({2, 11, "g", 1, 500});
-    after.functions.push_back({9, 11, "g", 1, 500});  // of a workqueue that is not on the list
+    after.functions[{1, 10}] = {"f", 104, 2'000'000'000};
+    after.functions[{2, 11}] = {"g", 1, 500};
+    after.functions[{9, 11}] = {"g", 1, 500};  // of a workqueue that is not on the list
     after.lost = 7;
     rates.add(before);
     const auto interval = rates.add(after);

@@ -66,88 +66,50 @@ FunctionRow function_row(const FunctionTimes& now, const FunctionTimes* before, 
     return row;
 }
 
-// An index of ALL by key. It is valid while ALL exists.
-template <class Key, class One, class Of>
-std::map<Key, const One*> indexed(const std::vector<One>& all, Of key_of) {
-    std::map<Key, const One*> out;
-    for (const One& one : all) out[key_of(one)] = &one;
-    return out;
-}
-
-template <class Key, class One>
-const One* found(const std::map<Key, const One*>& all, const Key& key) {
+// The value of KEY; nullptr if there is none.
+template <class Map>
+const typename Map::mapped_type* found(const Map& all, const typename Map::key_type& key) {
     const auto at = all.find(key);
-    return at == all.end() ? nullptr : at->second;
-}
-
-using FunctionKey = std::pair<std::uint64_t, std::uint64_t>;
-FunctionKey function_key(const FunctionTimes& one) {
-    return {one.workqueue, one.function};
+    return at == all.end() ? nullptr : &at->second;
 }
 
 }  // namespace
 
-void TopRates::know(const std::vector<KernelWorkqueue>& workqueues) {
+std::optional<TopInterval> TopRates::add(WorkSample sample) {
+    TopInterval out;
+    out.seconds = sample.seconds - before_.seconds;
+    out.lost = sample.lost - before_.lost;
     std::map<Key, Known> known;
-    for (const auto& one : workqueues) {
+    std::map<std::uint64_t, std::size_t> rows;  // by address
+    for (const auto& one : sample.workqueues) {
         const Key key{one.address, one.name};
-        const auto at = known_.find(key);
-        known[key] = at != known_.end() ? at->second : Known{++last_id_};
-    }
-    known_ = std::move(known);
-}
-
-void TopRates::fill(TopInterval& out, const WorkSample& now) {
-    const auto workqueues = indexed<Key>(
-        before_->workqueues, [](const KernelWorkqueue& one) { return Key(one.address, one.name); });
-    const auto address = [](const WorkTimes& one) { return one.address; };
-    const auto times = indexed<std::uint64_t>(now.times, address);
-    const auto times_before = indexed<std::uint64_t>(before_->times, address);
-    std::map<std::uint64_t, const WorkqueueRow*> rows;
-    out.workqueues.reserve(now.workqueues.size());
-    for (const auto& one : now.workqueues) {
+        const Known* earlier = found(known_, key);
         WorkqueueRow row;
         row.now = one;
-        const Key key{one.address, one.name};
-        Known& known = known_.at(key);
-        const auto* before = found(workqueues, key);
-        if (const auto* timed = found(times, one.address))
-            add_times(row, *timed, found(times_before, one.address));
-        add_kernel_counts(row, before, out.seconds);
-        row.id = known.id;
-        row.was_reset = known.was_reset = known.was_reset || row.reset;
-        rows[one.address] = &out.workqueues.emplace_back(std::move(row));
+        row.id = earlier != nullptr ? earlier->id : ++last_id_;
+        if (const auto* timed = found(sample.times, one.address))
+            add_times(row, *timed, found(before_.times, one.address));
+        add_kernel_counts(row, earlier != nullptr ? &earlier->last : nullptr, out.seconds);
+        row.was_reset = row.reset || (earlier != nullptr && earlier->was_reset);
+        known[key] = {row.id, row.was_reset, one};
+        rows[one.address] = out.workqueues.size();
+        out.workqueues.push_back(std::move(row));
     }
-    const auto functions_before = indexed<FunctionKey>(before_->functions, function_key);
-    for (const auto& one : now.functions) {
-        FunctionRow row = function_row(one, found(functions_before, function_key(one)), out.seconds);
-        const auto workqueue = rows.find(one.workqueue);
-        if (row.items == 0 || workqueue == rows.end()) continue;
-        row.id = workqueue->second->id;
-        row.workqueue = workqueue->second->now.name;
-        out.functions.push_back(std::move(row));
-    }
-}
-
-std::optional<TopInterval> TopRates::add(WorkSample sample) {
-    know(sample.workqueues);
+    known_ = std::move(known);
     // The monitor deletes its sums for an address that is no longer in use, and starts at zero if it is
     // reused.
-    const auto gone = [&](std::uint64_t address) {
-        return std::ranges::find(sample.workqueues, address, &KernelWorkqueue::address) ==
-               sample.workqueues.end();
-    };
-    std::erase_if(sample.times, [&](const auto& one) { return gone(one.address); });
-    std::erase_if(sample.functions, [&](const auto& one) { return gone(one.workqueue); });
-    std::optional<TopInterval> out;
-    if (before_ && sample.seconds > before_->seconds) {
-        out.emplace();
-        out->seconds = sample.seconds - before_->seconds;
-        out->lost = sample.lost - before_->lost;
-        fill(*out, sample);
+    std::erase_if(sample.times, [&](const auto& one) { return !rows.contains(one.first); });
+    std::erase_if(sample.functions, [&](const auto& one) { return !rows.contains(one.first.first); });
+    for (const auto& [key, one] : sample.functions) {
+        FunctionRow row = function_row(one, found(before_.functions, key), out.seconds);
+        if (row.items == 0) continue;
+        const WorkqueueRow& workqueue = out.workqueues[rows.at(key.first)];
+        row.id = workqueue.id;
+        row.workqueue = workqueue.now.name;
+        out.functions.push_back(std::move(row));
     }
     before_ = std::move(sample);
-    return out;
+    return std::exchange(begun_, true) ? std::optional(std::move(out)) : std::nullopt;
 }
 
 std::string count_text(double value) {
@@ -173,36 +135,22 @@ std::string time_text(double ns) {
     return count_text(std::max(value, 10.0)) + "s";
 }
 
-void TopHistory::add(const RowKey& key, HistoryPoint point) {
-    rows_[key].push_back({first_ + seconds_.size() - 1, point});
-}
-
 void TopHistory::add(const TopInterval& interval) {
-    seconds_.push_back(interval.seconds);
+    Past& past = intervals_.emplace_back(Past{interval.seconds, {}});
     for (const auto& row : interval.workqueues)
         if (row.items > 0 || row.timed > 0)
-            add(key_of(row), {interval.seconds, row.per_second, row.p50, row.p99});
+            past.busy[key_of(row)] = {interval.seconds, row.per_second, row.p50, row.p99};
     for (const auto& row : interval.functions)
-        add(key_of(row), {interval.seconds, row.per_second, std::nullopt, row.mean});
-    forget();
-}
-
-void TopHistory::forget() {
-    if (seconds_.size() <= kMost) return;
-    seconds_.pop_front();
-    first_++;
-    for (auto& [key, all] : rows_)
-        while (!all.empty() && all.front().interval < first_) all.pop_front();
-    std::erase_if(rows_, [](const auto& row) { return row.second.empty(); });
+        past.busy[key_of(row)] = {interval.seconds, row.per_second, std::nullopt, row.mean};
+    if (intervals_.size() > kMost) intervals_.pop_front();
 }
 
 std::vector<HistoryPoint> TopHistory::of(const RowKey& key) const {
     std::vector<HistoryPoint> out;
-    out.reserve(seconds_.size());
-    for (const double seconds : seconds_) out.push_back({seconds, 0, std::nullopt, std::nullopt});
-    const auto at = rows_.find(key);
-    if (at == rows_.end()) return out;
-    for (const Busy& one : at->second) out[one.interval - first_] = one.point;
+    for (const Past& past : intervals_) {
+        const auto* point = found(past.busy, key);
+        out.push_back(point != nullptr ? *point : HistoryPoint{past.seconds, 0, {}, {}});
+    }
     return out;
 }
 
