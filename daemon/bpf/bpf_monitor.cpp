@@ -31,12 +31,6 @@ void add_named(const top_bpf& skeleton, const std::vector<KernelWorkqueue>& work
                              BPF_NOEXIST);
 }
 
-// Where __queue_work() is seen: where it is entered, and where it returns.
-struct Seen {
-    bool entry = true;
-    bool exit = true;  // only with the entry
-};
-
 Result<Skeleton> load(Seen seen, bool only_named, bool functions) {
     return loaded<top_bpf>("loading the programs that watch work", [&](top_bpf& object) {
         object.rodata->only_named = only_named;
@@ -129,25 +123,26 @@ class BpfMonitor : public WorkMonitor {
     }
 
     Status attach_probes(const std::vector<KernelWorkqueue>& there, bool functions) {
-        std::optional<Error> refused;  // from the try before
-        for (const Seen seen : {Seen{}, Seen{true, false}, Seen{false, false}}) {
-            auto skeleton = load(seen, !names_.empty(), functions);
-            if (skeleton && !names_.empty()) add_named(**skeleton, there);
-            Status done = skeleton ? attach_all(**skeleton) : tl::unexpected(skeleton.error());
-            if (done) {
-                const std::string enqueue = "the time in queue_work()";
-                if (!seen.entry)
-                    limits_ =
-                        "the wait for pool->lock, " + enqueue + " (" + why_not("fentry", *refused) + ")";
-                else if (!seen.exit)
-                    limits_ = enqueue + " (" + why_not("fexit", *refused) + ")";
-                skeleton_ = std::move(*skeleton);
-                return {};
-            }
-            refused = done.error();
-            if (passes(*refused)) break;
-        }
-        return tl::unexpected(*refused);
+        Seen seen;
+        Error refused;
+        auto skeleton = attach_seen(
+            {},
+            [&](Seen now) -> Result<Skeleton> {
+                auto out = load(now, !names_.empty(), functions);
+                if (!out) return out;
+                if (!names_.empty()) add_named(**out, there);
+                if (const auto done = attach_all(**out); !done) return tl::unexpected(done.error());
+                return out;
+            },
+            seen, refused);
+        if (!skeleton) return tl::unexpected(skeleton.error());
+        const std::string enqueue = "the time in queue_work()";
+        if (!seen.entry)
+            limits_ = "the wait for pool->lock, " + enqueue + " (" + why_not("fentry", refused) + ")";
+        else if (!seen.exit)
+            limits_ = enqueue + " (" + why_not("fexit", refused) + ")";
+        skeleton_ = std::move(*skeleton);
+        return {};
     }
 
     void read_probes(WorkSample& out) const {

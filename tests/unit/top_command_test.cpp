@@ -336,7 +336,7 @@ TEST_F(TopRecording, StaysWhereNothingIsWrittenAndSaysWhereNothingCanBe) {
     EXPECT_EQ(tree_.read("recording"), "older\n");
     options.record = "/dev/full";
     printed(options, kFailure);
-    EXPECT_EQ(error_, "wq-tunectl: /dev/full: No space left on device\n");
+    EXPECT_EQ(error_, "wq-tunectl: /dev/full: writing: No space left on device\n");
     options.record = tree_.path("no/such/folder");
     printed(options, kFailure);
     EXPECT_THAT(error_, HasSubstr("No such file"));

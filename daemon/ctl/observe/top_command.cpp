@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <memory>
@@ -38,36 +39,6 @@ std::string json_line(const RecordedInterval& one, bool functions) {
     return json_text(interval_json(one, functions)) + "\n";
 }
 
-// Writes a recording. Each line is in the file once add() returns.
-class Recorder {
-  public:
-    // The first add() truncates the file, so a start that fails keeps an older recording.
-    static Result<Recorder> open(const std::string& path) {
-        Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
-        if (!file) return fail_errno(path, errno);
-        return Recorder(path, std::move(file));
-    }
-
-    Status add(const std::string& line) {
-        // EINVAL: a pipe or a device, which cannot be truncated.
-        if (!std::exchange(emptied_, true) && ::ftruncate(file_.get(), 0) != 0 && errno != EINVAL)
-            return fail_errno(path_, errno);
-        for (std::string_view rest = line; !rest.empty();) {
-            const ssize_t done = ::write(file_.get(), rest.data(), rest.size());
-            if (done < 0 && errno == EINTR) continue;
-            if (done < 0) return fail_errno(path_, errno);
-            rest.remove_prefix(static_cast<std::size_t>(done));
-        }
-        return {};
-    }
-
-  private:
-    Recorder(std::string path, Fd file) : path_(std::move(path)), file_(std::move(file)) {}
-    std::string path_;
-    Fd file_;
-    bool emptied_ = false;
-};
-
 // Where intervals come from.
 class Feed {
   public:
@@ -84,8 +55,8 @@ class Feed {
 
 class LiveFeed : public Feed {
   public:
-    LiveFeed(WorkMonitor& monitor, double interval, std::optional<Recorder> recorder)
-        : monitor_(monitor), step_(duration_of(interval)), recorder_(std::move(recorder)) {}
+    LiveFeed(WorkMonitor& monitor, const TopOptions& options)
+        : monitor_(monitor), options_(options), step_(duration_of(options.interval)) {}
 
     Result<std::optional<RecordedInterval>> next() override {
         // A late interval delays the following ones.
@@ -98,17 +69,27 @@ class LiveFeed : public Feed {
         auto interval = rates_.add(std::move(*sample));
         if (!interval) return std::nullopt;
         RecordedInterval out{std::move(*interval), ::time(nullptr), monitor_.limits(), true};
-        if (recorder_)
-            if (auto done = recorder_->add(json_line(out, true)); !done) return tl::unexpected(done.error());
+        if (!options_.record.empty())
+            if (auto done = record(json_line(out, true)); !done)
+                return tl::unexpected(done.error().in(options_.record));
         return out;
     }
     [[nodiscard]] Clock::time_point due() const override { return due_; }
 
   private:
+    // The first line replaces an older recording, so a start that fails keeps that.
+    Status record(const std::string& line) {
+        if (!file_)
+            file_ = Fd(::open(options_.record.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+        if (!file_) return tl::unexpected(Error{errno, std::strerror(errno)});
+        return write_all(file_.get(), line);
+    }
+
     WorkMonitor& monitor_;
+    const TopOptions& options_;
     Clock::duration step_;
     Clock::time_point due_ = Clock::now() + step_;
-    std::optional<Recorder> recorder_;
+    Fd file_;  // the recording
     TopRates rates_;
     int missed_ = 0;  // samples in a row
     bool begun_ = false;
@@ -284,15 +265,9 @@ void check_order(const TopOptions& options) {
 
 int top(const TopOptions& options, WorkMonitor& monitor) {
     TopWait wait;
-    std::optional<Recorder> recorder;
-    if (!options.record.empty()) {
-        auto opened = Recorder::open(options.record);
-        if (!opened) return complain(opened.error().text);
-        recorder = std::move(*opened);
-    }
-    const Status done = monitor.attach(options.names, options.functions || recorder);
+    const Status done = monitor.attach(options.names, options.functions || !options.record.empty());
     if (!done) return complain(done.error().text);
-    LiveFeed feed(monitor, options.interval, std::move(recorder));
+    LiveFeed feed(monitor, options);
     return show(options, feed, wait);
 }
 
