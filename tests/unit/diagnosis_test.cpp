@@ -21,7 +21,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
-using testing::StartsWith;
 
 // ---- diagnosis
 
@@ -102,6 +101,13 @@ TEST(Diagnosis, HintsAtNoScopeWhereNoneCanHelpAndNamesNoTargetThatAbRefuses) {
         {"unknown scope", [](auto&, auto& wq) { wq.attrs->effective.reset(); }, 0, kName},
         {"one CPU, one pool", [](auto&, auto& wq) { wq.attrs->cpus = {5}; }, 0, kName},
         {"no dump", [](auto& look, auto&) { look.dump.reset(); }, 0, ""},
+        {"only by the default",
+         [](auto& look, auto&) {
+             look.work->workqueues.at(0).now.in_sysfs = false;
+             look.work->workqueues.at(0).now.follows_default = true;
+         },
+         1, "@default"},
+        {"not at all", [](auto& look, auto&) { look.work->workqueues.at(0).now.in_sysfs = false; }, 1, ""},
         {"two of the name", [](auto& look, auto& wq) { look.dump->workqueues.push_back(wq); }, 0, ""},
     };
     for (const auto& one : cases) {
@@ -111,15 +117,6 @@ TEST(Diagnosis, HintsAtNoScopeWhereNoneCanHelpAndNamesNoTargetThatAbRefuses) {
         EXPECT_THAT(named(found, kName).finer, SizeIs(one.finer)) << one.what;
         EXPECT_EQ(named(found, kName).target, one.target) << one.what;
     }
-}
-
-TEST(Diagnosis, ReachesByTheDefaultWhatIsNotInSysfs) {
-    auto look = busy_look();
-    auto& row = look.work->workqueues.at(0).now;
-    row.in_sysfs = false;
-    EXPECT_EQ(named(diagnose(look), row.name).target, "");
-    row.follows_default = true;
-    EXPECT_EQ(named(diagnose(look), row.name).target, "@default");
 }
 
 TEST(Diagnosis, NamesCoarserScopesWhereEachCoreIsACacheOfItsOwn) {
@@ -161,19 +158,6 @@ TEST(Diagnosis, CountsWhatHappenedMeanwhileOnly) {
     found = diagnose(look);
     EXPECT_FALSE(named(found, now.name).mayday);
     EXPECT_FALSE(named(found, now.name).stalled);
-}
-
-TEST(Diagnosis, HasWorkqueuesWithEventsThoughTheyCostNothing) {
-    auto look = busy_look();
-    WorkqueueRow quiet;
-    quiet.id = 9;
-    quiet.now = workqueue(90, "quiet");
-    look.work->workqueues.push_back(quiet);
-    EXPECT_THAT(diagnose(look).workqueues, SizeIs(3));
-    look.work->workqueues.back().now.cpu_intensive = 2;  // new workqueue: all of its events are of this look
-    const auto found = diagnose(look);
-    EXPECT_THAT(found.workqueues, SizeIs(4));
-    EXPECT_EQ(named(found, "quiet").cpu_hogs, 2U);
 }
 
 TEST(Diagnosis, DividesTheKernelsStatisticsWithoutSamples) {
@@ -279,10 +263,6 @@ std::string words_of(const DiagnoseLook& look) {
 }
 
 TEST(DiagnosisText, IsPlain) {
-    EXPECT_THAT(diagnosis_text(diagnose(busy_look()), 80),
-                StartsWith("1.20 CPUs in kcryptd_crypt [dm_crypt] of kcryptd-254:0-1 (unbound)\n"
-                           "    kworker/u9:3 0.80, kworker/u9:4 0.40, allowed on CPUs 0-7\n"
-                           "    1000 items/s, 1.5ms each from start to end; one item was seen to use"));
     EXPECT_EQ(
         words_of(busy_look()),
         "1.20 CPUs in kcryptd_crypt [dm_crypt] of kcryptd-254:0-1 (unbound) kworker/u9:3 0.80, kworker/u9:4 "
@@ -432,18 +412,6 @@ TEST(DiagnosisText, HasACommandToCopyThatIsQuotedAndNotWrapped) {
     look.work->workqueues.at(0).now.name = look.dump->workqueues.at(0).name = "a $(reboot)";
     for (const unsigned columns : {80U, 40U})
         EXPECT_THAT(diagnosis_text(diagnose(look), columns), HasSubstr(kCommand));
-}
-
-TEST(DiagnosisText, FitsIntoItsColumns) {
-    auto look = busy_look();
-    look.isolated = {6, 7};
-    look.profile->isolated = {{20, "vmstat_update", 40, {{true, 6, "", 25}, {false, 0, "bash", 15}}}};
-    for (unsigned cpu = 0; cpu < 128; cpu += 2) look.kworkers.at(0).cpus.add(cpu);
-    for (const unsigned columns : {80U, 60U}) {
-        std::istringstream text(diagnosis_text(diagnose(look), columns));
-        for (std::string line; std::getline(text, line);)
-            EXPECT_TRUE(line.size() <= columns || line.find("wq-tunectl ab") != std::string::npos) << line;
-    }
 }
 
 TEST(DiagnosisJson, HasAllOfIt) {

@@ -44,7 +44,6 @@ TEST(ReportMachine, HasAnElementPerCoreAndPerThread) {
     EXPECT_EQ(count(html, "<strong>Package"), 2U);
     EXPECT_EQ(count(html, "<p>LLC "), 2U);
     EXPECT_EQ(count(html, "<div class=\"shard\""), 4U) << "12 cores are two shards";
-    EXPECT_THAT(html, HasSubstr("Each LLC has 12 cores in 2 shards."));
     EXPECT_THAT(html, HasSubstr("data-core=\"23\"><b>23</b><b>47</b></span>"));
     EXPECT_THAT(html, HasSubstr("NUMA node 1 · 12 cores · CPUs 12-23,36-47"));
 }

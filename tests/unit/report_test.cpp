@@ -279,20 +279,6 @@ TEST(ReportTrials, OfAbsurdSettingsAndReadingsStayInTheirFrame) {
     EXPECT_LT(html.find("/>", dots) - dots, 200U) << "coordinates are of the frame";
 }
 
-TEST(ReportTrials, SayWhatBetterAlsoHangsOn) {
-    VerdictRecord one = trial(8, 0.9);
-    one.differences[0] = {"psi:<io>", false, std::vector<double>(8, std::log(1.1))};
-    const std::string html = trials_html({one});
-    const double log = running_evidence(one.differences[0].last, 0.02).log_regressed.back();
-    EXPECT_GT(log, running_evidence(one.differences[1].last, 0.02).log_regressed.back());
-    EXPECT_THAT(html, HasSubstr("The verdict &quot;improved&quot; requires that no counter&#39;s evidence"));
-    EXPECT_THAT(html,
-                HasSubstr(fmt::format("is above 1. Highest: psi:&lt;io&gt; {:.3g}.</p>", std::exp(log))));
-    one.differences.pop_back();
-    EXPECT_THAT(trials_html({one}), Not(HasSubstr("The verdict &quot;improved&quot; requires")))
-        << "one counter says all itself";
-}
-
 // With a counter that is better when higher, twice the value is half the cost.
 TEST(ReportTrials, WhatIsBetterWhenHigherIsDrawnAsACost) {
     const VerdictRecord lower = trial(9);
@@ -313,28 +299,6 @@ TEST(ReportTrials, WhatIsBetterWhenHigherIsDrawnAsACost) {
     const std::string html = trials_html({one});
     EXPECT_THAT(html, AllOf(HasSubstr("<td data-label=\"Effect\" class=\"num\">50% better</td>"),
                             Not(HasSubstr("100%"))));
-}
-
-TEST(ReportTrials, NamesAtTheEdgeStayApart) {
-    VerdictRecord one = trial(6);
-    one.differences[1].last.assign(6, std::log(1.02));  // the median is at the tolerance
-    one.standing.effect = {2, {}};
-    const auto y_of = [](const std::string& html, const std::string& name) {
-        const auto end = html.find(" text-anchor=\"start\" class=\"mark\">" + name + "<");
-        EXPECT_NE(end, std::string::npos) << name;
-        return std::stod(html.substr(html.rfind("y=\"", end) + 3));
-    };
-    std::string html = trials_html({one});
-    EXPECT_GE(std::abs(y_of(html, "tolerated") - y_of(html, "median")), 11.9);
-    EXPECT_THAT(html, Not(HasSubstr("&gt;1000%")));
-    one.differences[1].last[2] = std::log(100);
-    html = trials_html({one});
-    EXPECT_THAT(html,
-                AllOf(HasSubstr(">&gt;1000%<"), HasSubstr("values above 1000% worse are drawn at the edge")));
-    const double bottom =
-        std::max({y_of(html, "tolerated"), y_of(html, "median"), y_of(html, "worse"), y_of(html, "better")});
-    EXPECT_LT(bottom, 210) << "in the frame";
-    EXPECT_GE(std::abs(y_of(html, "worse") - y_of(html, "better")), 11.9);
 }
 
 TEST(ReportTrials, OlderOnesAreFolded) {

@@ -103,28 +103,6 @@ TEST(TopCommand, JsonHasALineForEachInterval) {
     EXPECT_EQ(lines[1].at("workqueues")[1].at("total"), 120);
 }
 
-TEST(TopCommand, JsonHasNullForWhatCannotHappen) {
-    const auto row_of = [](const KernelWorkqueue& one) {
-        TopRates rates;
-        WorkSample sample;
-        sample.workqueues = {one};
-        rates.add(sample);
-        sample.seconds = 1;
-        const auto all = interval_json({*rates.add(sample), 0, "", false}, false);
-        EXPECT_FALSE(all.contains("functions"));
-        return all.at("workqueues").at(0);
-    };
-    auto one = workqueue(1, "a");
-    one.managed = false;  // WQ_CPU_INTENSIVE
-    EXPECT_TRUE(row_of(one).at("cpu_hogs").is_null());
-    EXPECT_TRUE(row_of(one).at("cm_wakeups").is_null());
-    EXPECT_EQ(row_of(one).at("cpu"), 0.0);
-    EXPECT_EQ(row_of(one).at("cpu_seconds"), 0.0);
-    one.bh = true;
-    EXPECT_TRUE(row_of(one).at("cpu").is_null());
-    EXPECT_TRUE(row_of(one).at("cpu_seconds").is_null());
-}
-
 TEST(TopCommand, TextHasTheNamedAndOtherwiseLeavesTheIdleOut) {
     auto monitor = busy_and_idle(2);
     auto options = intervals(1);

@@ -20,7 +20,6 @@
 
 #include "ctl/observe/top_command.h"
 #include "ctl/observe/top_screen.h"
-#include "ctl/observe/top_wait.h"
 #include "ctl/options.h"
 #include "fake_monitor.h"
 #include "temp_tree.h"
@@ -69,86 +68,6 @@ TEST(TopWait, EndsAtATimeASignalAKeyOrTheEndOfInput) {
     char key = 0;
     EXPECT_EQ(::read(STDIN_FILENO, &key, 1), 1);
     EXPECT_EQ(wait.until(Clock::now() + kLong, true), TopWait::Event::quit);
-}
-
-// Replaces the standard output by a pipe; the destructor restores it.
-class Output {
-  public:
-    Output() : before_(::dup(STDOUT_FILENO)) {
-        int ends[2];
-        EXPECT_EQ(::pipe(ends), 0);
-        std::fflush(stdout);
-        ::dup2(ends[1], STDOUT_FILENO);
-        ::close(ends[1]);
-        reader_ = Fd(ends[0]);
-        room_ = static_cast<std::size_t>(::fcntl(STDOUT_FILENO, F_GETPIPE_SZ));
-    }
-    ~Output() { ::dup2(before_.get(), STDOUT_FILENO); }
-    [[nodiscard]] std::size_t room() const { return room_; }
-    std::string take(std::size_t most) {
-        std::string out(most, '\0');
-        out.resize(static_cast<std::size_t>(std::max<ssize_t>(::read(reader_.get(), out.data(), most), 0)));
-        return out;
-    }
-
-  private:
-    Fd before_, reader_;
-    std::size_t room_ = 0;
-};
-
-TEST(TopWait, ASignalEndsAWriteThatNobodyTakes) {
-    for (const int one : {SIGINT, SIGTERM, SIGHUP}) {
-        Result<bool> written;
-        std::size_t taken = 0;
-        {
-            Output output;
-            TopWait wait;
-            ::raise(one);
-            written = wait.write(std::string(output.room() + 1, 'x'));
-            taken = output.take(2 * output.room()).size();
-            EXPECT_EQ(taken, output.room()) << "all that there was room for";
-        }
-        ASSERT_TRUE(written);
-        EXPECT_FALSE(*written) << one;
-    }
-}
-
-TEST(TopWait, AWriteThatIsTakenIsNotCutOff) {
-    const std::string text(10'000, 'x');
-    Result<bool> written;
-    std::string taken;
-    TopWait::Event then{};
-    {
-        Output output;
-        TopWait wait;
-        ::raise(SIGTERM);
-        written = wait.write(text);
-        taken = output.take(2 * text.size());
-        then = wait.until(Clock::now() + kLong, false);
-    }
-    EXPECT_TRUE(written.value());
-    EXPECT_EQ(taken, text);
-    EXPECT_EQ(then, TopWait::Event::quit) << "the signal waits its turn";
-}
-
-TEST(TopWait, AResizedTerminalEndsNoWrite) {
-    Result<bool> written;
-    std::string rest;
-    {
-        Output output;
-        TopWait wait;
-        ::raise(SIGWINCH);
-        std::thread reader([&] {
-            for (std::size_t left = output.room() + 1; left > 0;) {
-                rest = output.take(left);
-                left -= rest.size();
-            }
-        });
-        written = wait.write(std::string(output.room(), 'x') + "y");
-        reader.join();
-    }
-    EXPECT_TRUE(written.value());
-    EXPECT_EQ(rest.back(), 'y');
 }
 
 bool sigterm_is_blocked() {

@@ -15,7 +15,7 @@
 #include "bpf/work_profile.h"
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
-#include "ctl/observe/top_wait.h"
+#include "ctl/observe/top_command.h"
 #include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"

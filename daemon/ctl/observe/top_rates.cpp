@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "bpf/histogram.h"
@@ -158,11 +159,6 @@ namespace {
 
 constexpr std::size_t kGutter = 7;  // for the labels of the scale
 
-// One column of a graph, in cells from the bottom.
-struct Bar {
-    std::size_t low = 0, high = 0;
-};
-
 using Points = std::vector<HistoryPoint>;
 using Value = std::optional<double>;
 
@@ -193,61 +189,46 @@ Points squeezed(const Points& all, std::size_t width) {
     return out;
 }
 
-// A graph of HEIGHT lines with labels at the top and the bottom of its scale; the last bar is at the right.
-std::vector<std::string> drawn(const std::vector<Bar>& bars, std::size_t width, std::size_t height,
-                               const std::string& top, const std::string& bottom) {
+// One column of a graph: '#' up to LOW, ':' up to HIGH.
+struct Bar {
+    Value low, high;
+};
+
+// A graph of HEIGHT lines; the last bar is at the right. The scale, with labels at its top and bottom, begins
+// at 0, or if LOGARITHMIC at the lowest value, which is one cell.
+std::vector<std::string> drawn(const std::vector<Bar>& bars, bool logarithmic, std::size_t width,
+                               std::size_t height) {
+    Value least, most;
+    for (const auto& bar : bars)
+        for (const Value& value : {bar.low, bar.high}) {
+            if (!value) continue;
+            const double one = logarithmic ? std::max(*value, 1.0) : *value;  // 0 has no logarithm
+            least = std::min(one, least.value_or(one));
+            most = std::max(one, most.value_or(one));
+        }
+    const auto cells = [&](const Value& value) -> std::size_t {
+        if (!value || (!logarithmic && *value <= 0)) return 0;
+        const double part = !logarithmic ? *value / *most
+                            : *most > *least
+                                ? std::log(std::max(*value, *least) / *least) / std::log(*most / *least)
+                                : 0;
+        const auto above = static_cast<double>(logarithmic ? height - 1 : height) * part;
+        return std::clamp<std::size_t>(static_cast<std::size_t>(std::lround(above)) + (logarithmic ? 1 : 0),
+                                       1, height);
+    };
+    const std::string top = !logarithmic ? count_text(most.value_or(0)) : most ? time_text(*most) : "-";
+    const std::string bottom = !logarithmic ? "0" : least ? time_text(*least) : "-";
     std::vector<std::string> out;
     for (std::size_t line = height; line > 0; line--) {
-        const std::string& label = line == height ? top : line == 1 ? bottom : "";
-        std::string text = fmt::format("{:>{}}|", label, kGutter - 1) + std::string(width - bars.size(), ' ');
-        for (const Bar& bar : bars) text += line <= bar.low ? '#' : line <= bar.high ? ':' : ' ';
-        out.push_back(std::move(text));
+        out.push_back(fmt::format("{:>{}}|{:{}}",
+                                  line == height ? top
+                                  : line == 1    ? bottom
+                                                 : "",
+                                  kGutter - 1, "", width - bars.size()));
+        for (const Bar& bar : bars)
+            out.back() += line <= cells(bar.low) ? '#' : line <= cells(bar.high) ? ':' : ' ';
     }
     return out;
-}
-
-// The number of cells for VALUE on a scale from 0 to MOST: at least one, unless VALUE is 0.
-std::size_t linear(double value, double most, std::size_t height) {
-    if (value <= 0 || most <= 0) return 0;
-    const double cells = value / most * static_cast<double>(height);
-    return std::clamp<std::size_t>(static_cast<std::size_t>(std::lround(cells)), 1, height);
-}
-
-// The same on a logarithmic scale where LEAST is one cell.
-std::size_t logarithmic(const Value& value, double least, double most, std::size_t height) {
-    if (!value) return 0;
-    if (most <= least) return 1;
-    const double part = std::log(std::max(*value, least) / least) / std::log(most / least);
-    return 1 + static_cast<std::size_t>(std::lround(part * static_cast<double>(height - 1)));
-}
-
-std::vector<std::string> rates(const Points& points, std::size_t width, std::size_t height) {
-    double most = 0;
-    for (const auto& one : points) most = std::max(most, one.per_second);
-    std::vector<Bar> bars;
-    for (const auto& one : points) {
-        const std::size_t cells = linear(one.per_second, most, height);
-        bars.push_back({cells, cells});
-    }
-    return drawn(bars, width, height, count_text(most), "0");
-}
-
-std::vector<std::string> times(const Points& points, bool function, std::size_t width, std::size_t height) {
-    Value least, most;
-    for (const auto& one : points)
-        for (const Value& value : {one.low, one.high}) {
-            if (!value) continue;
-            const double ns = std::max(*value, 1.0);  // 0 has no logarithm
-            least = std::min(ns, least.value_or(ns));
-            most = std::max(ns, most.value_or(ns));
-        }
-    std::vector<Bar> bars;
-    for (const auto& one : points) {
-        const std::size_t high = logarithmic(one.high, least.value_or(1), most.value_or(1), height);
-        bars.push_back(
-            {function ? high : logarithmic(one.low, least.value_or(1), most.value_or(1), height), high});
-    }
-    return drawn(bars, width, height, most ? time_text(*most) : "-", least ? time_text(*least) : "-");
 }
 
 std::string time_or_dash(const Value& ns) {
@@ -283,13 +264,15 @@ std::vector<std::string> graph_lines(const std::vector<HistoryPoint>& points, bo
     const std::size_t width = columns > kGutter ? columns - kGutter : 1;
     const Points shown = squeezed(points, width);
     const std::size_t height = lines > 5 ? (lines - 3) / 2 : 1;
+    std::vector<Bar> rates, times;
+    for (const auto& one : shown) {
+        rates.push_back({one.per_second, one.per_second});
+        times.push_back({function ? one.high : one.low, one.high});
+    }
     std::vector<std::string> out{rate_caption(points)};
-    const auto append = [&](std::vector<std::string> more) {
-        for (auto& line : more) out.push_back(std::move(line));
-    };
-    append(rates(shown, width, height));
+    std::ranges::move(drawn(rates, false, width, height), std::back_inserter(out));
     out.push_back(time_caption(points, function));
-    append(times(shown, function, width, height));
+    std::ranges::move(drawn(times, true, width, height), std::back_inserter(out));
     out.push_back(axis(points, width));
     if (out.size() > lines) out.resize(lines);
     for (auto& line : out) line.resize(std::min(line.size(), columns));

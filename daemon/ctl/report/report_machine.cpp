@@ -64,34 +64,15 @@ class Drawing {
             topology_.nodes.empty() ? "" : ", " + plural(topology_.nodes.size(), "NUMA node");
         const std::string packages =
             topology_.packages.empty() ? "" : ", " + plural(topology_.packages.size(), "package");
-        std::string out = fmt::format("<p>{}, {}{}, {}{}{}.{}</p>\n", plural(topology_.online.count(), "CPU"),
+        std::string out = fmt::format("<p>{}, {}{}, {}{}{}.</p>\n", plural(topology_.online.count(), "CPU"),
                                       plural(topology_.cores.size(), "core"), kinds_in(topology_.online),
-                                      plural(llcs_.size(), "LLC"), packages, nodes, sizes());
+                                      plural(llcs_.size(), "LLC"), packages, nodes);
         return out +
                fmt::format("<p>Cores on one last-level cache (LLC) are cut into shards of about {}{}.</p>\n",
                            plural(shard_size_, "core"),
                            kernel_.has(Scope::cache_shard)
                                ? ", by the kernel&#39;s rule"
                                : ", as the kernel&#39;s rule would do it: this kernel has no cache_shard");
-    }
-
-    // Returns " Each LLC has 8 cores in 1 shard.", or the numbers of LLCs per size; "" if there are too many
-    // sizes.
-    [[nodiscard]] std::string sizes() const {
-        static constexpr std::size_t kMostSizes = 4;
-        std::map<std::pair<std::size_t, std::size_t>, std::size_t, std::greater<>>
-            llcs;  // (cores, shards) -> LLCs
-        for (const Llc& llc : llcs_)
-            llcs[{index_.cores_in(llc.cpus), shards_of(llc.cpus, index_, shard_size_).size()}]++;
-        std::string out;
-        if (llcs.empty() || llcs.size() > kMostSizes) return out;
-        for (const auto& [size, n] : llcs)
-            out += fmt::format("{}{} {} in {}", out.empty() ? " " : ", ",
-                               llcs.size() > 1 ? plural(n, "LLC") + (n == 1 ? " has" : " have")
-                               : n == 1        ? "The LLC has"
-                                               : "Each LLC has",
-                               plural(size.first, "core"), plural(size.second, "shard"));
-        return out + ".";
     }
 
     // The kinds of cores of a hybrid: name, class in the drawing, CPUs.

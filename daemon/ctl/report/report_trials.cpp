@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "base/text.h"
 #include "ctl/report/report.h"
@@ -60,9 +59,9 @@ class Drawn {
     [[nodiscard]] std::string html(std::size_t number) const {
         return fmt::format(
             "<article class=\"trial\" id=\"trial-{}\">\n<h3><code>{}</code>: {} against {}</h3>\n{}"
-            "<div class=\"plots\">\n{}{}</div>\n{}{}</article>\n",
+            "<div class=\"plots\">\n{}{}</div>\n{}</article>\n",
             number, escape(r_.target), escape(r_.key.candidate), escape(r_.key.reference), summary(),
-            effects(), evidence(), others(), pairs());
+            effects(), evidence(), pairs());
     }
 
   private:
@@ -109,24 +108,6 @@ class Drawn {
             "Evidence by pair: {}{}. At the end {} for worse, {} for better", about_, which_,
             evidence_text(evidence_.log_regressed.back()), evidence_text(evidence_.log_improved.back()));
         return figure("Evidence after each pair", evidence_svg(evidence_, enough, label), marks, which_);
-    }
-
-    // Shows the highest evidence for worse of all counters. The drawing shows only one counter, so without
-    // this the dashed line could seem to decide alone.
-    [[nodiscard]] std::string others() const {
-        if (r_.differences.size() < 2) return "";
-        const Differences* highest = shown_;
-        double most = -std::numeric_limits<double>::infinity();
-        for (const Differences& each : r_.differences) {
-            const double log = running_evidence(each.last, tolerance_).log_regressed.back();
-            if (log <= most) continue;
-            most = log;
-            highest = &each;
-        }
-        return fmt::format(
-            "<p class=\"quiet\">The verdict &quot;improved&quot; requires that no counter&#39;s evidence for "
-            "&quot;worse&quot; is above 1. Highest: {} {}.</p>\n",
-            escape(highest->counter), evidence_text(most));
     }
 
     [[nodiscard]] std::string pairs() const {
