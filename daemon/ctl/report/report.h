@@ -51,8 +51,7 @@ struct ReportHead {
     std::int64_t time = 0;
 };
 
-// The complete page. BODY is HTML with sections whose ids are result, trials, plan, machine and history; the
-// links at the top lead to those that exist. The page loads nothing, and forbids it with a
+// The complete page with links to the sections of BODY. It loads nothing, and forbids it with a
 // Content-Security-Policy.
 std::string report_page(const ReportHead& head, const std::string& body);
 
@@ -118,9 +117,8 @@ struct DrawnMachine {
     const Isolation& isolation;
     CoreKinds kinds = {};
 };
-// Packages, LLCs, shards, cores, threads. Every core of the topology is one element with the attribute
-// data-core, whose value is its lowest CPU. Packages that share an LLC are in one box. The cores of a hybrid
-// are drawn and named by their kinds. With more than 64 CPUs the drawing is folded.
+// Packages, LLCs, shards, cores, threads. Every core is one element with the attribute data-core, its lowest
+// CPU. With more than 64 CPUs the drawing is folded.
 std::string machine_html(const DrawnMachine& machine);
 
 }  // namespace wq::ctl

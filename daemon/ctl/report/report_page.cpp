@@ -154,13 +154,9 @@ details > :not(summary) { margin-top: .5rem; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   nav, .pairs { display: none; }
   details::details-content { content-visibility: visible; block-size: auto; }
-  h2, h3 { break-after: avoid; }
-  .llc { border: 1px solid var(--edge); }
   .llc, .shard, .trial, figure, tr { break-inside: avoid; }
   .wide { overflow: visible; }
   table { font-size: 8pt; }
-  th, td { padding-right: .375rem; }
-  .core b, svg .band { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
 )";
 
