@@ -28,15 +28,6 @@ std::string drawn(const Topology& topology, const Isolation& isolation = {},
     return machine_html({topology, kernel, 8, isolation});
 }
 
-// Expects each core of TOPOLOGY once, named by its lowest CPU.
-void expect_each_core_once(const Topology& topology) {
-    const std::string html = drawn(topology);
-    expect_well_formed(html);
-    EXPECT_EQ(count(html, " data-core=\""), topology.cores.size());
-    for (const CpuSet& core : topology.cores)
-        EXPECT_EQ(count(html, fmt::format(" data-core=\"{}\"", core.first())), 1U) << core.list();
-}
-
 TEST(ReportMachine, HasAnElementPerCoreAndPerThread) {
     const std::string html = drawn(machine({.sockets = 2, .cores = 12, .threads = 2}));
     expect_well_formed(html);
@@ -118,16 +109,6 @@ TEST(ReportMachine, OfNoKnownPackageIsStillDrawn) {
     EXPECT_EQ(count(drawn(topology), " data-core=\""), 8U);
 }
 
-TEST(ReportMachine, AnLlcOrACoreOfSeveralIsDrawnOnce) {
-    const auto topology = read_topology("synthetic:l3:1 pack:2 core:2 pu:1");
-    ASSERT_TRUE(topology) << topology.error().text;
-    expect_each_core_once(*topology);
-    EXPECT_THAT(drawn(*topology), Not(HasSubstr("In no LLC")));
-    Topology wide = machine({.sockets = 2, .cores = 1, .threads = 2});
-    wide.cores = {{0, 1, 2, 3}};
-    expect_each_core_once(wide);
-}
-
 TEST(ReportMachine, TellsOfTheKernelsOwnPods) {
     const Topology topology = machine({.cores = 4});
     KernelInfo kernel = test::kernel_72();
@@ -141,15 +122,6 @@ TEST(ReportMachine, TellsOfTheKernelsOwnPods) {
     kernel.pods_unread = "<no BTF>";
     EXPECT_THAT(drawn(topology, {}, kernel), HasSubstr("Computed from sysfs; &lt;no BTF&gt;</p>"));
     EXPECT_THAT(drawn(topology, {}, test::kernel_612()), HasSubstr("this kernel has no cache_shard"));
-}
-
-TEST(ReportMachine, OfEightThousandCpusIsSmall) {
-    const auto topology = read_topology("synthetic:pack:32 l3:16 core:8 pu:2");
-    ASSERT_TRUE(topology) << topology.error().text;
-    const std::string html = drawn(*topology);
-    EXPECT_EQ(count(html, " data-core=\""), 4096U);
-    EXPECT_EQ(count(html, "<p>LLC "), 512U);
-    EXPECT_LT(html.size(), 1U << 20);
 }
 
 }  // namespace

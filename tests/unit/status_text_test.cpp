@@ -346,16 +346,10 @@ TEST(HostText, ShowsIsolatedCpusAndTheFirstTwentyKindsOfWork) {
                                           Not(HasSubstr("; --json has them"))));
 }
 
-TEST(HostText, NamesFeaturesAndPodsThatDifferFromTheTopology) {
-    json kernel{{"release", "7.2.13"},
-                {"features", {{"cache_shard", true}, {"pwlocks", false}}},
-                {"pods", {{"differ", json::object()}}}};
-    const auto text = [&] { return ctl::host_text({{"kernel", kernel}}, true); };
-    EXPECT_THAT(text(), HasSubstr("Kernel 7.2.13: cache_shard yes, exact_parsing unknown, deferred_wakeups "
-                                  "unknown, pwlocks no\n"));
-    EXPECT_THAT(text(), Not(HasSubstr("kernel's pods")));
-    kernel["pods"]["differ"] = {{"cache", json::array()}, {"smt", json::array()}};
-    EXPECT_THAT(text(), HasSubstr("The kernel's pods of cache, smt differ from"));
+TEST(HostText, NamesPodsThatDifferFromTheTopology) {
+    const json kernel{{"features", json::object()}, {"pods", {{"differ", {{"cache", 1}, {"smt", 1}}}}}};
+    EXPECT_THAT(ctl::host_text({{"kernel", kernel}}, true),
+                HasSubstr("The kernel's pods of cache, smt differ from"));
 }
 
 }  // namespace

@@ -209,16 +209,11 @@ TEST(TopHistory, HasAPointForEachInterval) {
 
 TEST(TopHistory, ForgetsTheOldest) {
     TopHistory history;
-    history.add(interval({row(1, 100, 5), row(2, 100, 5)}));
-    for (std::size_t i = 1; i < TopHistory::kMost; i++) history.add(interval({row(1, 10, 5)}));
-    EXPECT_EQ(history.of({1, ""}).front().per_second, 50);
-    EXPECT_EQ(history.of({2, ""}).front().per_second, 50);
-    history.add(interval({row(1, 30, 5)}));
-    const auto first = history.of({1, ""});
-    ASSERT_EQ(first.size(), TopHistory::kMost);
-    EXPECT_EQ(first.front().per_second, 5);
-    EXPECT_EQ(first.back().per_second, 15);
-    EXPECT_EQ(history.of({2, ""}).front().per_second, 0);
+    history.add(interval({row(1, 100, 5)}));
+    for (std::size_t i = 0; i < TopHistory::kMost; i++) history.add(interval({row(2, 10, 5)}));
+    EXPECT_EQ(history.of({1, ""}).front().per_second, 0);
+    ASSERT_EQ(history.of({2, ""}).size(), TopHistory::kMost);
+    EXPECT_EQ(history.of({2, ""}).front().per_second, 5);
 }
 
 TEST(TopGraph, ShowsRatesAndWaits) {

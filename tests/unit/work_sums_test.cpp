@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 
 namespace wq {
 namespace {
@@ -18,21 +19,51 @@ struct Sums {
     }
 };
 
-TEST(WorkSums, EachItemTimed) {
+TEST(WorkSums, BecomeTheCountsOfAWindow) {
+    const struct {
+        const char* what;
+        std::uint64_t queued;
+        Sums sums;
+        WorkCount is;
+    } rows[] = {
+        {"each item timed",
+         3,
+         {.timed = 3, .lock = 30, .latency = 600, .exec = 300, .stuck = 1, .ended = 3},
+         {.items = 3, .latency = 200, .exec = 100, .stuck = 1}},
+        {"what is open counts with its age, and without a start has no time from there",
+         10,
+         {.timed = 10, .latency = 1000, .exec = 90, .ended = 8, .pending = 1, .running = 1},
+         {.items = 8, .latency = 100, .exec = 10, .unfinished = 2}},
+        {"what neither ended nor is open was lost",
+         10,
+         {.timed = 10, .latency = 700, .ended = 6, .pending = 1},
+         {.items = 6, .latency = 100, .unfinished = 1, .lost = 3}},
+        {"the timed stand for the others",
+         100'000,
+         {.timed = 1000, .latency = 99'000, .stuck = 50, .ended = 980, .pending = 10},
+         {.items = 98'000, .latency = 100, .stuck = 5000, .unfinished = 1000, .lost = 1000}},
+        {"none timed is not none", 7, {}, {.items = 7}},
+        // If items come just as the window ends, the two counts may differ by one.
+        {"never more than were queued",
+         2,
+         {.timed = 3, .latency = 2, .stuck = 3, .ended = 1, .pending = 1},
+         {.items = 0, .latency = 1, .stuck = 2, .unfinished = 1, .lost = 1}},
+    };
+    for (const auto& row : rows) {
+        SCOPED_TRACE(row.what);
+        const WorkCount count = count_of(row.queued, row.sums, Histogram());
+        EXPECT_EQ(std::tuple(count.items, count.unfinished, count.lost, count.stuck, count.timed),
+                  std::tuple(row.is.items, row.is.unfinished, row.is.lost, row.is.stuck, row.sums.timed));
+        EXPECT_DOUBLE_EQ(count.latency, row.is.latency);
+        EXPECT_DOUBLE_EQ(count.exec, row.is.exec);
+        EXPECT_EQ(count.tail, 0);
+        EXPECT_TRUE(std::isnan(count.throughput) && std::isnan(count.cpu));
+    }
     Histogram waited;
     waited.add(wq_bucket(100), 3);
-    const WorkCount count = count_of(
-        3, Sums{.timed = 3, .lock = 30, .latency = 600, .exec = 300, .stuck = 1, .ended = 3}, waited);
-    EXPECT_EQ(count.items, 3U);
-    EXPECT_EQ(count.timed, 3U);
-    EXPECT_EQ(count.stuck, 1U);
-    EXPECT_EQ(count.unfinished + count.lost, 0U);
-    EXPECT_DOUBLE_EQ(count.latency, 200);
-    EXPECT_DOUBLE_EQ(count.exec, 100);
+    const WorkCount count = count_of(3, rows[0].sums, waited);
     EXPECT_DOUBLE_EQ(count.lock, 10);
     EXPECT_NEAR(count.tail, 100, 1);
-    EXPECT_TRUE(std::isnan(count.throughput));
-    EXPECT_TRUE(std::isnan(count.cpu));
 }
 
 TEST(WorkSums, ProducersHaveAMeanAndAHistogram) {
@@ -50,53 +81,6 @@ TEST(WorkSums, ProducersHaveAMeanAndAHistogram) {
     for (unsigned i = 0; i < count.enqueued.size(); i++) shown.add(i, count.enqueued[i]);
     EXPECT_NEAR(shown.percentile(0.5), 1000, 1000 / 8.0);
     EXPECT_NEAR(shown.percentile(0.99), 1e5, 1e5 / 8);
-}
-
-// An unfinished item counts with its age. If it did not start, it has no execution time.
-TEST(WorkSums, OpenItemsCountWithTheirAge) {
-    const WorkCount count =
-        count_of(10, Sums{.timed = 10, .latency = 1000, .exec = 90, .ended = 8, .pending = 1, .running = 1},
-                 Histogram());
-    EXPECT_EQ(count.items, 8U);
-    EXPECT_EQ(count.unfinished, 2U);
-    EXPECT_EQ(count.lost, 0U);
-    EXPECT_DOUBLE_EQ(count.latency, 100);
-    EXPECT_DOUBLE_EQ(count.exec, 10);
-    EXPECT_EQ(count.tail, 0);
-}
-
-TEST(WorkSums, WhatNeitherEndedNorIsOpenWasLost) {
-    const WorkCount count =
-        count_of(10, Sums{.timed = 10, .latency = 600, .ended = 6, .pending = 1}, Histogram());
-    EXPECT_EQ(count.lost, 3U);
-    EXPECT_EQ(count.items, 6U);
-}
-
-// All items are counted, only some are timed. The timed ones stand for the others.
-TEST(WorkSums, SampledItemsStandForTheOthers) {
-    const WorkCount count =
-        count_of(100'000, Sums{.timed = 1000, .latency = 99'000, .stuck = 50, .ended = 980, .pending = 10},
-                 Histogram());
-    EXPECT_EQ(count.timed, 1000U);
-    EXPECT_EQ(count.unfinished, 1000U);
-    EXPECT_EQ(count.lost, 1000U);
-    EXPECT_EQ(count.items, 98'000U);
-    EXPECT_EQ(count.stuck, 5000U);
-    EXPECT_DOUBLE_EQ(count.latency, 100);
-}
-
-TEST(WorkSums, NoneTimedIsNotNone) {
-    const WorkCount count = count_of(7, Sums{}, Histogram());
-    EXPECT_EQ(count.items, 7U);
-    EXPECT_EQ(count.timed, 0U);
-    EXPECT_EQ(count.latency, 0);
-}
-
-// If items come just as the window ends, the two counts may differ by one.
-TEST(WorkSums, NeverMoreThanWereQueued) {
-    const WorkCount count = count_of(2, Sums{.timed = 3, .stuck = 3, .ended = 1, .pending = 1}, Histogram());
-    EXPECT_EQ(count.items + count.unfinished + count.lost, 2U);
-    EXPECT_LE(count.stuck, 2U);
 }
 
 struct Statistics {
