@@ -240,9 +240,10 @@ class BpfCounters : public WorkCounters {
     }
 
     Watched watched() override {
-        WatchedSums sums = watched_;
-        add_watched(sums);
-        return sums.sums();
+        Watched all = watched_;
+        add_watched(all);
+        std::ranges::stable_sort(all.work, std::ranges::greater{}, &WatchedWork::items);
+        return all;
     }
 
     ~BpfCounters() override { BpfCounters::detach(); }
@@ -386,14 +387,14 @@ class BpfCounters : public WorkCounters {
     }
 
     // Adds the current content of the kernel's map. Nothing deletes its entries.
-    void add_watched(WatchedSums& sums) const {
+    void add_watched(Watched& all) const {
         if (!skeleton_ || !skeleton_->rodata->watching) return;
         const std::chrono::duration<double> attached = std::chrono::steady_clock::now() - attached_at_;
-        sums.add_seconds(attached.count());
-        sums.add_lost(skeleton_->bss->watched_lost);
+        all.seconds += attached.count();
+        all.lost += skeleton_->bss->watched_lost;
         for_each<wq_watch_key, wq_watched>(
             skeleton_->maps.watched, [&](const wq_watch_key& key, const wq_watched& found) {
-                sums.add({sysfs_name(key.workqueue), key.per_cpu != 0, found.function, found.items});
+                all.add({sysfs_name(key.workqueue), key.per_cpu != 0, found.function, found.items});
             });
     }
 
@@ -406,7 +407,7 @@ class BpfCounters : public WorkCounters {
     std::array<std::uint32_t, kTargets> numbers_{};  // number of each target's latest window
     std::string limits_;
     CpuSet to_watch_;
-    WatchedSums watched_;  // sums of past attachments
+    Watched watched_;  // sums of past attachments
     std::chrono::steady_clock::time_point attached_at_;
 };
 

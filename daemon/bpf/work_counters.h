@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -61,9 +62,13 @@ struct WatchedWork {
 
 // All of it since watch() last changed the CPUs.
 struct Watched {
-    std::vector<WatchedWork> work;  // most items first
+    static constexpr std::size_t kMost = 1024;
+
+    std::vector<WatchedWork> work;  // at most kMost kinds; other items are lost
     std::uint64_t lost = 0;         // items for which there was no room
     double seconds = 0;             // time for which the CPUs were watched
+
+    void add(const WatchedWork& one);
 };
 
 // A per-CPU workqueue, or one of soft interrupts.
@@ -102,7 +107,7 @@ class WorkCounters {
     // From the next attach() to its detach(), also counts the work of all workqueues that starts on one of
     // CPUS, by workqueue and function. If CPUS is empty (the initial state), none of this is attached.
     virtual void watch(const CpuSet& cpus) = 0;
-    // The result of watch() over all attachments.
+    // The result of watch() over all attachments, most items first.
     [[nodiscard]] virtual Watched watched() = 0;
 
     // The kernel's own counts on CPUS for each per-CPU workqueue, without a probe, no matter who queued the

@@ -55,9 +55,7 @@ class WorkProfile {
     virtual Status attach(const CpuSet& isolated) = 0;
     // All since attach().
     virtual Result<ProfileSample> read() = 0;
-    // Whether kworkers are sampled: RanWork is known.
-    [[nodiscard]] virtual bool samples() const = 0;
-    // What cannot be seen on this kernel, as text; "" if nothing.
+    // Why kworkers are not sampled (RanWork is not known), nor timers seen; "" if all is seen.
     [[nodiscard]] virtual std::string limits() const = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 #include <numeric>
+#include <tuple>
 
 namespace wq {
 namespace {
@@ -59,20 +60,17 @@ void add_statistics(WorkCount& count, const KernelLook& before, const KernelLook
     if (completed > 0 && cpu / tick >= WorkCount::kLeastTicks - 0.5) count.cpu = cpu / completed;
 }
 
-void WatchedSums::add(const WatchedWork& work) {
-    const auto key = std::tuple(work.workqueue, work.per_cpu, work.function);
-    if (items_.size() < kMost || items_.contains(key))
-        items_[key] += work.items;
+void Watched::add(const WatchedWork& one) {
+    const auto same = std::ranges::find_if(work, [&](const WatchedWork& other) {
+        return std::tie(one.workqueue, one.per_cpu, one.function) ==
+               std::tie(other.workqueue, other.per_cpu, other.function);
+    });
+    if (same != work.end())
+        same->items += one.items;
+    else if (work.size() < kMost)
+        work.push_back(one);
     else
-        lost_ += work.items;
-}
-
-Watched WatchedSums::sums() const {
-    Watched out{{}, lost_, seconds_};
-    for (const auto& [key, items] : items_)
-        out.work.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), items});
-    std::ranges::stable_sort(out.work, std::ranges::greater{}, &WatchedWork::items);
-    return out;
+        lost += one.items;
 }
 
 }  // namespace wq

@@ -2,9 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <string>
-#include <tuple>
 
 #include "bpf/bpf_shared.h"
 #include "bpf/bpf_workqueues.h"
@@ -23,23 +20,5 @@ void set_enqueued(WorkCount& count, const wq_enqueued& times);
 // Sets throughput, cpu, pools and workers of COUNT for target T (from 0), whose window was between the two
 // looks.
 void add_statistics(WorkCount& count, const KernelLook& before, const KernelLook& after, unsigned t);
-
-// Sums the work seen on watched CPUs over several attachments. Holds up to kMost kinds of work; items of
-// other kinds count as lost.
-class WatchedSums {
-  public:
-    static constexpr std::size_t kMost = 1024;
-
-    void add(const WatchedWork& work);
-    void add_lost(std::uint64_t items) { lost_ += items; }
-    void add_seconds(double seconds) { seconds_ += seconds; }
-    [[nodiscard]] Watched sums() const;
-
-  private:
-    // The key separates per-CPU workqueues from others of the same name.
-    std::map<std::tuple<std::string, bool, std::string>, std::uint64_t> items_;
-    std::uint64_t lost_ = 0;
-    double seconds_ = 0;
-};
 
 }  // namespace wq

@@ -94,7 +94,6 @@ TEST_F(DiagnoseCommand, PrintsPlainWords) {
 
 TEST_F(DiagnoseCommand, WatchesTheIsolatedCpus) {
     tree_.write("sys/devices/system/cpu/isolated", "4-5\n");
-    profile_.samples_ = false;
     profile_.limits_ = "this kernel refuses fentry";
     profile_.sample_->isolated = {{10, "kcryptd_crypt [dm_crypt]", 3, {}}};
     const json all = found();
@@ -249,7 +248,6 @@ TEST_F(IsolationCommand, PrintsTheCpusTheWorkAndASum) {
 
 TEST_F(IsolationCommand, SaysWhatWasNotSeen) {
     profile_.sample_->lost_items = 7;
-    profile_.samples_ = false;
     profile_.limits_ = "this kernel refuses fentry";
     monitor_.samples_.clear();
     const json all = found();

@@ -122,7 +122,7 @@ class Look {
         const Status done = tools_.profile.attach(out_.isolated);
         profiled_from_ = Clock::now();
         profiles_ = done.has_value();
-        out_.sampled = profiles_ && tools_.profile.samples();
+        out_.sampled = profiles_ && tools_.profile.limits().empty();
         const std::string why = done ? tools_.profile.limits() : done.error().text;
         if (!why.empty()) miss(kRuns, why);
         if (!done && !out_.isolated.empty()) miss("work on isolated CPUs", done.error().text);
@@ -212,7 +212,7 @@ Result<IsolationLook> look_at_isolated(const DiagnoseOptions& options, const Dia
     add_names();
     out.work = isolated_findings(seen->isolated, known);
     out.lost = seen->lost_items;
-    if (!tools.profile.samples())
+    if (!tools.profile.limits().empty())
         out.missing.push_back("which work a timer queued: " + tools.profile.limits());
     return out;
 }
