@@ -86,12 +86,6 @@ TEST_F(DiagnoseCommand, PutsTogetherWhatTheToolsKnow) {
     EXPECT_THAT(monitor_.names_, IsEmpty());
 }
 
-TEST_F(DiagnoseCommand, PrintsPlainWords) {
-    const auto got = run(false);
-    EXPECT_EQ(got.code, kOk);
-    EXPECT_THAT(got.out, HasSubstr(" CPUs in kcryptd_crypt [dm_crypt] of kcryptd-254:0-1 (unbound)\n"));
-}
-
 TEST_F(DiagnoseCommand, WatchesTheIsolatedCpus) {
     tree_.write("sys/devices/system/cpu/isolated", "4-5\n");
     profile_.limits_ = "this kernel refuses fentry";

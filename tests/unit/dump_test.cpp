@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "ctl/options.h"
 #include "run_command.h"
 #include "temp_tree.h"
@@ -190,24 +188,6 @@ TEST(Dump, PerCpuWorkOnAnotherPoolIsShown) {
     EXPECT_THAT(text, HasSubstr("1: 0  5: 1"));
     EXPECT_THAT(text, HasSubstr("4: 0-1"));
     EXPECT_THAT(text, Not(HasSubstr("own, ")));
-}
-
-TEST(Dump, FitsATerminalOnALargeMachine) {
-    KernelDump dump = sample();
-    std::vector<KernelPod> pods;
-    std::map<unsigned, int> pools;
-    for (unsigned cpu = 0; cpu < 1024; cpu++) {
-        pods.push_back({{cpu}, static_cast<int>(cpu / 512)});
-        pools[cpu] = static_cast<int>(3000 + cpu / 8);
-    }
-    dump.scopes[Scope::cpu] = pods;
-    auto wide = workqueue("a_name_of_as_many_as_31_letters", "unbound", pools);
-    wide.attrs = DumpedAttrs{"cache_shard", Scope::cache_shard, true, 0, CpuSet::range(0, 1023)};
-    dump.workqueues.assign(60, wide);
-    std::istringstream lines(kernel_dump_text(dump, kernel(), 80, false));
-    std::size_t count = 0;
-    for (std::string line; std::getline(lines, line); count++) EXPECT_LE(line.size(), 80U) << line;
-    EXPECT_GT(count, 120U);
 }
 
 TEST(Dump, IsOfTheRunningKernelOnly) {

@@ -292,13 +292,9 @@ TEST(ReportTrials, WhatIsBetterWhenHigherIsDrawnAsACost) {
     for (int i = 0; i < 3; i++) comparison.add({PairValues{100, 200}});
     one.differences = differences_of(comparison.columns());
     one.standing = standing_of(comparison);
-    const auto evidence = running_evidence(one.differences[0].last, 0.02);
-    EXPECT_DOUBLE_EQ(evidence.log_improved.back(), one.standing.log_improved);
-    EXPECT_GT(evidence.log_improved.back(), 0);
-    EXPECT_LT(evidence.log_regressed.back(), 0);
-    const std::string html = trials_html({one});
-    EXPECT_THAT(html, AllOf(HasSubstr("<td data-label=\"Effect\" class=\"num\">50% better</td>"),
-                            Not(HasSubstr("100%"))));
+    EXPECT_THAT(
+        trials_html({one}),
+        AllOf(HasSubstr("<td data-label=\"Effect\" class=\"num\">50% better</td>"), Not(HasSubstr("100%"))));
 }
 
 TEST(ReportTrials, OlderOnesAreFolded) {

@@ -295,9 +295,7 @@ TEST(WorthText, SaysWhatTheScopesInForceAreWorth) {
     };
     for (const auto& [moved, classes, lines] : std::vector<Row>{
              {0, {}, {"no target runs on another scope than the kernel's" + end}},
-             {1, {}, {"1 of 14 targets runs on another scope than the kernel's" + end}},
-             {2, {good}, {"2 of 14 targets run on another scope than the kernel's: " + good_text + end}},
-             {2, {young}, {"2 of 14 targets run on another scope than the kernel's: " + young_text + end}},
+             {1, {good}, {"1 of 14 targets runs on another scope than the kernel's: " + good_text + end}},
              {5,
               {good, old, young, pinned, pinned},
               {"5 of 14 targets run on another scope than the kernel's" + end, good_text, old_text,
