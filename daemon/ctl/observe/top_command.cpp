@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,9 +15,11 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "base/file.h"
@@ -50,21 +51,21 @@ class Feed {
     // The next interval; empty if there is none now: after the first sample, if a sample failed temporarily
     // (the next interval is then longer), or at the end.
     virtual Result<std::optional<RecordedInterval>> next() = 0;
-    [[nodiscard]] virtual bool is_over() const { return false; }
-    // When to call next() again.
-    [[nodiscard]] virtual Clock::time_point due() const = 0;
-    // A note about the end of the feed; "" if there is none.
-    [[nodiscard]] virtual std::string end_note() const { return ""; }
+    Clock::time_point due = Clock::now();  // when to call next() again
+    bool is_over = false;
+    std::string end_note;  // about the end of the feed; "" if there is none
 };
 
 class LiveFeed : public Feed {
   public:
     LiveFeed(WorkMonitor& monitor, const TopOptions& options)
-        : monitor_(monitor), options_(options), step_(duration_of(options.interval)) {}
+        : monitor_(monitor), options_(options), step_(duration_of(options.interval)) {
+        due += step_;
+    }
 
     Result<std::optional<RecordedInterval>> next() override {
         // A late interval delays the following ones.
-        due_ = begun_ ? std::max(due_ + step_, Clock::now() + step_ / 2) : due_;
+        due = begun_ ? std::max(due + step_, Clock::now() + step_ / 2) : due;
         begun_ = true;
         auto sample = monitor_.sample();
         if (!sample && passes(sample.error()) && ++missed_ <= kMostMissed) return std::nullopt;
@@ -78,7 +79,6 @@ class LiveFeed : public Feed {
                 return tl::unexpected(done.error().in(options_.record));
         return out;
     }
-    [[nodiscard]] Clock::time_point due() const override { return due_; }
 
   private:
     // The first line replaces an older recording, so a start that fails keeps that.
@@ -92,7 +92,6 @@ class LiveFeed : public Feed {
     WorkMonitor& monitor_;
     const TopOptions& options_;
     Clock::duration step_;
-    Clock::time_point due_ = Clock::now() + step_;
     Fd file_;  // the recording
     TopRates rates_;
     int missed_ = 0;  // samples in a row
@@ -102,9 +101,8 @@ class LiveFeed : public Feed {
 class ReplayFeed : public Feed {
   public:
     static Result<ReplayFeed> open(const TopOptions& options) {
-        struct stat found {};
-        if (::stat(options.replay.c_str(), &found) == 0 && S_ISDIR(found.st_mode))
-            return fail_errno(options.replay, EISDIR);
+        std::error_code ignored;
+        if (std::filesystem::is_directory(options.replay, ignored)) return fail_errno(options.replay, EISDIR);
         errno = 0;
         std::ifstream file(options.replay);
         if (!file) return fail_errno(options.replay, errno != 0 ? errno : EIO);
@@ -115,7 +113,9 @@ class ReplayFeed : public Feed {
         auto out = read();
         if (!out) return out;
         if (!*out) {
-            over_ = true;
+            is_over = true;
+            due = Clock::time_point::max();
+            if (cut_off_) end_note = options_.replay + ": the recording is cut off here";
             if (seen_) return out;
             return fail(fmt::format("there is no workqueue '{}' in {}", fmt::join(options_.names, "', '"),
                                     options_.replay));
@@ -123,13 +123,8 @@ class ReplayFeed : public Feed {
         if (options_.functions && !(**out).has_functions)
             return fail(options_.replay + ": the recording has no functions");
         keep_named((**out).interval);
-        due_ = Clock::now() + duration_of(std::clamp((**out).interval.seconds, 0.0, kMostInterval));
+        due = Clock::now() + duration_of(std::clamp((**out).interval.seconds, 0.0, kMostInterval));
         return out;
-    }
-    [[nodiscard]] bool is_over() const override { return over_; }
-    [[nodiscard]] Clock::time_point due() const override { return over_ ? Clock::time_point::max() : due_; }
-    [[nodiscard]] std::string end_note() const override {
-        return cut_off_ ? options_.replay + ": the recording is cut off here" : "";
     }
 
   private:
@@ -168,8 +163,7 @@ class ReplayFeed : public Feed {
     std::ifstream file_;
     unsigned line_ = 0;
     std::set<unsigned> reset_;  // ids of workqueues that were reset so far
-    Clock::time_point due_ = Clock::now();
-    bool over_ = false, cut_off_ = false;
+    bool cut_off_ = false;
     bool seen_ = options_.names.empty();  // whether one of the named workqueues was seen so far
 };
 
@@ -198,8 +192,8 @@ Status print_intervals(const TopOptions& options, Feed& feed, TopWait& wait) {
     for (unsigned printed = 0;;) {
         const auto one = feed.next();
         if (!one) return tl::unexpected(one.error());
-        if (feed.is_over()) {
-            if (!feed.end_note().empty()) complain(feed.end_note());
+        if (feed.is_over) {
+            if (!feed.end_note.empty()) complain(feed.end_note);
             return {};
         }
         if (*one) {
@@ -208,7 +202,7 @@ Status print_intervals(const TopOptions& options, Feed& feed, TopWait& wait) {
             if (!written) return tl::unexpected(written.error());
             if (!*written || ++printed == options.iterations) return {};
         }
-        const auto due = options.replay.empty() ? feed.due() : Clock::now();
+        const auto due = options.replay.empty() ? feed.due : Clock::now();
         for (auto event = TopWait::Event::resized; event != TopWait::Event::time;) {
             event = wait.until(due, false);
             if (event == TopWait::Event::quit) return {};
@@ -227,9 +221,9 @@ Status watch_live(const TopOptions& options, Feed& feed, TopWait& wait) {
         if (*one) last = std::move(**one);
         const std::string note = note_of(last, options);
         if (*one) screen->show(last.interval, note);
-        if (feed.is_over()) screen->note((feed.end_note().empty() ? "the end; " : "cut off here; ") + note);
+        if (feed.is_over) screen->note((feed.end_note.empty() ? "the end; " : "cut off here; ") + note);
         for (auto event = TopWait::Event::resized; event != TopWait::Event::time;) {
-            event = wait.until(feed.due(), true);
+            event = wait.until(feed.due, true);
             if (event == TopWait::Event::quit) return {};
             if (event == TopWait::Event::resized) screen->resize();
             if (event == TopWait::Event::key && !screen->take_keys()) return {};

@@ -36,10 +36,6 @@ class Drawing {
         partitions_ -= isolcpus_;
         for (const CpuSet& core : topology_.cores)
             for (const unsigned cpu : core.cpus()) core_of_[cpu] = &core;
-        for (const Llc& llc : llcs_)
-            for (const unsigned cpu : llc.cpus.cpus())
-                if (const auto core = core_of_.find(cpu); core != core_of_.end())
-                    llc_of_.try_emplace(core->second, &llc);
     }
 
     [[nodiscard]] std::string html() const {
@@ -159,7 +155,7 @@ class Drawing {
         std::string shards;
         for (const CpuSet& shard : shards_of(llc.cpus, index_, shard_size_))
             shards += fmt::format("<div class=\"shard\" title=\"shard: CPUs {}\">{}</div>\n", shard.list(),
-                                  cores_of(shard, &llc));
+                                  cores_of(shard));
         return fmt::format(
             "<div class=\"llc\"><p>LLC {} <small>{}{}{}</small></p>\n<div "
             "class=\"shards\">\n{}</div></div>\n",
@@ -173,7 +169,7 @@ class Drawing {
         return fmt::format(
             "<div class=\"llc\"><p>In no LLC <small>{} · {}</small></p>\n<div class=\"shards\">"
             "<div class=\"shard loose\">{}</div></div></div>\n",
-            plural(index_.cores_in(cpus), "core"), cpus.list(), cores_of(cpus, nullptr));
+            plural(index_.cores_in(cpus), "core"), cpus.list(), cores_of(cpus));
     }
 
     [[nodiscard]] std::string offline() const {
@@ -189,13 +185,11 @@ class Drawing {
     }
 
     // The cores with CPUs in CPUS, each with all of its threads: isolated threads, which are in no LLC, are
-    // drawn beside their siblings. A core of several LLCs is in the first. LLC: nullptr for cores in no LLC.
-    [[nodiscard]] std::string cores_of(const CpuSet& cpus, const Llc* llc) const {
+    // drawn beside their siblings.
+    [[nodiscard]] std::string cores_of(const CpuSet& cpus) const {
         std::string out;
         for (const CpuSet& part : index_.split(cpus)) {
             const CpuSet& core = *core_of_.at(part.first());
-            const auto home = llc_of_.find(&core);
-            if (llc != nullptr && home->second != llc) continue;
             out += fmt::format("<span class=\"core{}\" data-core=\"{}\">", kind_of(core), core.first());
             for (const unsigned cpu : core.cpus()) out += thread(cpu, marks_of(cpu));
             out += "</span>";
@@ -228,8 +222,7 @@ class Drawing {
     CoreKinds kinds_;
     CpuSet partitions_;
     bool small_;
-    std::map<unsigned, const CpuSet*> core_of_;   // CPU -> core
-    std::map<const CpuSet*, const Llc*> llc_of_;  // core -> LLC
+    std::map<unsigned, const CpuSet*> core_of_;  // CPU -> core
 };
 
 }  // namespace
