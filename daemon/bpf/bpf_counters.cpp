@@ -14,7 +14,6 @@
 
 #include "bpf/bpf_shared.h"
 #include "bpf/bpf_workqueues.h"
-#include "bpf/histogram.h"
 #include "bpf/skeleton.h"
 #include "bpf/work_sums.h"
 #include "counters.skel.h"

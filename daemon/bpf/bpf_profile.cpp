@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "bpf/work_profile.h"
+#include "bpf/work_monitor.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "bpf/histogram.h"
+#include "bpf/work_sums.h"
 #include "bpf/work_monitor.h"
 
 namespace wq {

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "bpf/work_profile.h"
+#include "bpf/work_monitor.h"
 
 namespace wq {
 

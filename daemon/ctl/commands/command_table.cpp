@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "bpf/work_monitor.h"
-#include "bpf/work_profile.h"
 #include "ctl/command.h"
 #include "ctl/commands/judge_command.h"
 #include "ctl/fleet/fleet_command.h"

@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "bpf/bpf_dump.h"
 #include "bpf/work_monitor.h"
-#include "bpf/work_profile.h"
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/observe/top_command.h"

@@ -12,7 +12,6 @@
 
 #include "base/cpu_set.h"
 #include "bpf/work_monitor.h"
-#include "bpf/work_profile.h"
 #include "ctl/command.h"
 #include "ctl/observe/top_rates.h"
 #include "machine/device_mapper.h"

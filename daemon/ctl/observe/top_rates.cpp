@@ -8,7 +8,7 @@
 #include <iterator>
 #include <utility>
 
-#include "bpf/histogram.h"
+#include "bpf/work_sums.h"
 
 namespace wq::ctl {
 namespace {
