@@ -29,9 +29,6 @@ bool wants_colour();
 // Whether stdout is a terminal.
 bool is_terminal();
 
-// Makes the functions above return their current results from now on, even if stdout changes.
-void remember_terminal();
-
 // Prints TEXT to stderr. Ignores write errors, because there is no other place to report them.
 void say(const std::string& text);
 
