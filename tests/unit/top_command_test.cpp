@@ -11,6 +11,7 @@
 
 #include "ctl/options.h"
 #include "fake_monitor.h"
+#include "run_command.h"
 #include "temp_tree.h"
 
 namespace wq::ctl {
@@ -22,32 +23,17 @@ using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
-using testing::internal::CaptureStderr;
-using testing::internal::CaptureStdout;
-using testing::internal::GetCapturedStderr;
-using testing::internal::GetCapturedStdout;
 
-struct Run {
-    int code = 0;
-    std::string out, err;
+std::vector<json> lines_of(const test::Ran& got) {
+    std::vector<json> all;
+    std::istringstream text(got.out);
+    for (std::string line; std::getline(text, line);) all.push_back(json::parse(line));
+    return all;
+}
 
-    [[nodiscard]] std::vector<json> lines() const {
-        std::vector<json> all;
-        std::istringstream text(out);
-        for (std::string line; std::getline(text, line);) all.push_back(json::parse(line));
-        return all;
-    }
-};
-
-Run run(TopOptions options, FakeMonitor& monitor) {
+test::Ran run(TopOptions options, FakeMonitor& monitor) {
     options.interval = 0.001;
-    CaptureStdout();
-    CaptureStderr();
-    Run got;
-    got.code = options.replay.empty() ? top(options, monitor) : replay(options);
-    got.out = GetCapturedStdout();
-    got.err = GetCapturedStderr();
-    return got;
+    return test::captured([&] { return options.replay.empty() ? top(options, monitor) : replay(options); });
 }
 
 TopOptions intervals(unsigned count, bool as_json = false, bool functions = false) {
@@ -79,7 +65,7 @@ TEST(TopCommand, JsonHasALineForEachInterval) {
     const auto got = run(intervals(2, true, true), monitor);
     EXPECT_EQ(got.code, kOk);
     EXPECT_TRUE(monitor.functions_);
-    const auto lines = got.lines();
+    const auto lines = lines_of(got);
     ASSERT_EQ(lines.size(), 2U);
     json first = lines[0];
     EXPECT_GT(first.at("time"), 1'700'000'000);
@@ -125,7 +111,7 @@ TEST(TopCommand, SaysOnceWhatTheKernelLacks) {
     monitor.at_ = 0;
     const auto got = run(intervals(3, true), monitor);
     EXPECT_EQ(got.err, "") << "it is in each line there";
-    EXPECT_EQ(got.lines().at(2).at("limits"), "the lock");
+    EXPECT_EQ(lines_of(got).at(2).at("limits"), "the lock");
 }
 
 TEST(TopCommand, AFailureIsOneLineAfterWhatWasSeen) {
@@ -155,7 +141,7 @@ TEST(TopCommand, AFailureThatPassesMakesOneIntervalLonger) {
         EXPECT_EQ(got.code, kOk) << code;
         EXPECT_EQ(got.err, "");
         std::vector<double> seconds;
-        for (const auto& line : got.lines()) seconds.push_back(line.at("seconds"));
+        for (const auto& line : lines_of(got)) seconds.push_back(line.at("seconds"));
         EXPECT_THAT(seconds, ElementsAre(2, 1)) << code;
     }
 }
