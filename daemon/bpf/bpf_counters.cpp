@@ -14,7 +14,6 @@
 
 #include "bpf/bpf_shared.h"
 #include "bpf/bpf_workqueues.h"
-#include "bpf/histogram.h"
 #include "bpf/skeleton.h"
 #include "bpf/work_sums.h"
 #include "counters.skel.h"
@@ -35,12 +34,6 @@ using Skeleton = OwnedSkeleton<counters_bpf>;
 void set(std::uint32_t& word, std::uint32_t value) {
     std::atomic_ref(word).store(value, std::memory_order_seq_cst);
 }
-
-// Where __queue_work() is seen: where it is entered, and where it returns. Some kernels refuse one or both.
-struct Seen {
-    bool entry = true;
-    bool exit = true;  // only with the entry
-};
 
 Result<Skeleton> attached(Seen seen, bool tails, const CpuSet& watched) {
     auto skeleton = loaded<counters_bpf>("loading the counters", [&](counters_bpf& object) {
@@ -68,6 +61,84 @@ std::string limits_of(Seen seen, Wanted wanted) {
             "this kernel refuses fentry: waiting for pool->lock is not seen, nor part of latency and tail{}",
             wanted.enqueue ? ", nor is enqueue" : "");
     return wanted.enqueue && !seen.exit ? "this kernel refuses fexit: enqueue is not seen" : "";
+}
+
+// Number of items of target T that were queued in windows; wraps around.
+Result<std::uint32_t> queued(const counters_bpf& kernel, unsigned t) {
+    static_assert(sizeof(wq_cpu) % 8 == 0);  // otherwise the kernel pads each CPU's copy
+    const BpfErrors errors;
+    const std::uint32_t zero = 0;
+    std::vector<wq_cpu> cpus(static_cast<std::size_t>(std::max(libbpf_num_possible_cpus(), 1)));
+    if (int code = bpf_map__lookup_elem(kernel.maps.cpus, &zero, sizeof(zero), cpus.data(),
+                                        cpus.size() * sizeof(wq_cpu), 0))
+        return errors.fail("reading a window", code);
+    std::uint32_t sum = 0;
+    for (const auto& cpu : cpus) sum += cpu.targets[t].queued;
+    return sum;
+}
+
+// Sets the stripes of target T in MAP to zero.
+template <class Value>
+Status empty_stripes(const bpf_map* map, unsigned t) {
+    const BpfErrors errors;
+    const Value none{};
+    for (std::uint32_t key = t * WQ_STRIPES; key < (t + 1) * WQ_STRIPES; key++)
+        if (int code = bpf_map__update_elem(map, &key, sizeof(key), &none, sizeof(none), BPF_ANY))
+            return errors.fail("emptying a window", code);
+    return {};
+}
+
+Status empty(counters_bpf& kernel, unsigned t) {
+    std::ranges::fill(kernel.bss->sums[t], wq_sums{});
+    Status done;
+    if (kernel.rodata->tails) done = empty_stripes<wq_histogram>(kernel.maps.histograms, t);
+    if (done && kernel.rodata->exit_seen) done = empty_stripes<wq_enqueued>(kernel.maps.enqueued, t);
+    return done;
+}
+
+// Calls USE for each stripe of target T in MAP.
+template <class Value, class Use>
+Status for_stripes(const bpf_map* map, unsigned t, Use use) {
+    const BpfErrors errors;
+    Value value;
+    for (std::uint32_t key = t * WQ_STRIPES; key < (t + 1) * WQ_STRIPES; key++) {
+        if (int code = bpf_map__lookup_elem(map, &key, sizeof(key), &value, sizeof(value), 0))
+            return errors.fail("reading a window", code);
+        use(value);
+    }
+    return {};
+}
+
+// The counts of target T's window, in which QUEUED items were queued.
+Result<WorkCount> sums_of(const counters_bpf& kernel, unsigned t, std::uint32_t queued) {
+    wq_sums sum{};
+    for (const wq_sums& one : kernel.bss->sums[t]) {
+        sum.timed += one.timed;
+        sum.lock += one.lock;
+        sum.latency += one.latency;
+        sum.exec += one.exec;
+        sum.stuck += one.stuck;
+        sum.ended += one.ended;
+        sum.pending += one.pending;
+        sum.running += one.running;
+    }
+    Histogram waited;
+    wq_enqueued enqueued{};
+    Status read;
+    if (kernel.rodata->tails)
+        read = for_stripes<wq_histogram>(kernel.maps.histograms, t, [&](const wq_histogram& one) {
+            for (unsigned i = 0; i < WQ_BUCKETS; i++) waited.add(i, one.waited[i]);
+        });
+    if (read && kernel.rodata->exit_seen)
+        read = for_stripes<wq_enqueued>(kernel.maps.enqueued, t, [&](const wq_enqueued& one) {
+            enqueued.ns += one.ns;
+            for (unsigned i = 0; i < WQ_TIME_BUCKETS; i++) enqueued.items[i] += one.items[i];
+        });
+    if (!read) return tl::unexpected(read.error());
+    WorkCount count = count_of(queued, sum, waited);
+    set_enqueued(count, enqueued);
+    if (!kernel.rodata->entry_seen) count.lock = WorkCount::kUnknown;
+    return count;
 }
 
 // The state of a window.
@@ -118,8 +189,8 @@ class BpfCounters : public WorkCounters {
     Status begin(unsigned t, unsigned slot) override {
         if (auto ok = check(t, slot); !ok) return ok;
         if (auto settled = settle(t); !settled) return settled;
-        if (auto emptied = empty(t); !emptied) return emptied;
-        const auto before = queued(t);
+        if (auto emptied = empty(*skeleton_, t); !emptied) return emptied;
+        const auto before = queued(*skeleton_, t);
         if (!before) return tl::unexpected(before.error());
         Counted& target = targets_[t];
         target.windows[slot] = Window{*before, look(), fail("it has not ended"), {}};
@@ -168,9 +239,10 @@ class BpfCounters : public WorkCounters {
     }
 
     Watched watched() override {
-        WatchedSums sums = watched_;
-        add_watched(sums);
-        return sums.sums();
+        Watched all = watched_;
+        add_watched(all);
+        std::ranges::stable_sort(all.work, std::ranges::greater{}, &WatchedWork::items);
+        return all;
     }
 
     ~BpfCounters() override { BpfCounters::detach(); }
@@ -187,9 +259,7 @@ class BpfCounters : public WorkCounters {
     }
 
     Result<std::map<std::string, Traffic>> traffic() override {
-        const auto walk = this->walk();
-        if (!walk) return tl::unexpected(walk.error());
-        const auto all = (*walk)->list(true);
+        const auto all = list();
         if (!all) return tl::unexpected(all.error());
         std::map<std::string, Traffic> out{{kDefaultTarget, {}}};
         for (const auto& one : *all) {
@@ -225,13 +295,16 @@ class BpfCounters : public WorkCounters {
         return &*walk_;
     }
 
+    Result<std::vector<KernelWorkqueue>> list() {
+        const auto walk = this->walk();
+        return walk ? (*walk)->list(true) : tl::unexpected(walk.error());
+    }
+
     Result<std::vector<Counted>> find(const std::vector<std::string>& targets) {
         if (targets.empty() || targets.size() > kTargets)
             return fail(fmt::format("{} targets at once; allowed are 1 to {}", targets.size(), kTargets),
                         EINVAL);
-        const auto walk = this->walk();
-        if (!walk) return tl::unexpected(walk.error());
-        const auto all = (*walk)->list(true);
+        const auto all = list();
         if (!all) return tl::unexpected(all.error());
         std::vector<Counted> out;
         for (const auto& target : targets) {
@@ -246,13 +319,10 @@ class BpfCounters : public WorkCounters {
 
     Status load(Wanted wanted) {
         const Seen all{can_see_.entry, can_see_.exit && wanted.enqueue};
-        Seen seen = all;
-        auto skeleton = attached(seen, wanted.tails, to_watch_);
-        for (bool Seen::*less : {&Seen::exit, &Seen::entry}) {
-            if (skeleton || passes(skeleton.error()) || !(seen.*less)) continue;
-            seen.*less = false;
-            skeleton = attached(seen, wanted.tails, to_watch_);
-        }
+        Seen seen;
+        Error refused;
+        auto skeleton = attach_seen(
+            all, [&](Seen now) { return attached(now, wanted.tails, to_watch_); }, seen, refused);
         if (!skeleton) return tl::unexpected(skeleton.error());
         if (seen.entry != all.entry) can_see_ = {false, false};
         if (seen.exit != all.exit) can_see_.exit = false;
@@ -297,51 +367,6 @@ class BpfCounters : public WorkCounters {
         return walk ? (*walk)->look(addresses) : tl::unexpected(walk.error());
     }
 
-    // Number of items of target T that were queued in windows; wraps around.
-    [[nodiscard]] Result<std::uint32_t> queued(unsigned t) const {
-        static_assert(sizeof(wq_cpu) % 8 == 0);  // otherwise the kernel pads each CPU's copy
-        const BpfErrors errors;
-        const std::uint32_t zero = 0;
-        std::vector<wq_cpu> cpus(static_cast<std::size_t>(std::max(libbpf_num_possible_cpus(), 1)));
-        if (int code = bpf_map__lookup_elem(skeleton_->maps.cpus, &zero, sizeof(zero), cpus.data(),
-                                            cpus.size() * sizeof(wq_cpu), 0))
-            return errors.fail("reading a window", code);
-        std::uint32_t sum = 0;
-        for (const auto& cpu : cpus) sum += cpu.targets[t].queued;
-        return sum;
-    }
-
-    Status empty(unsigned t) {
-        std::ranges::fill(skeleton_->bss->sums[t], wq_sums{});
-        Status done;
-        if (skeleton_->rodata->tails) done = empty<wq_histogram>(skeleton_->maps.histograms, t);
-        if (done && skeleton_->rodata->exit_seen) done = empty<wq_enqueued>(skeleton_->maps.enqueued, t);
-        return done;
-    }
-
-    template <class Value>
-    static Status empty(const bpf_map* map, unsigned t) {
-        const BpfErrors errors;
-        const Value none{};
-        for (std::uint32_t key = t * WQ_STRIPES; key < (t + 1) * WQ_STRIPES; key++)
-            if (int code = bpf_map__update_elem(map, &key, sizeof(key), &none, sizeof(none), BPF_ANY))
-                return errors.fail("emptying a window", code);
-        return {};
-    }
-
-    // Calls USE for each stripe of target T in MAP.
-    template <class Value, class Use>
-    static Status for_stripes(const bpf_map* map, unsigned t, Use use) {
-        const BpfErrors errors;
-        Value value;
-        for (std::uint32_t key = t * WQ_STRIPES; key < (t + 1) * WQ_STRIPES; key++) {
-            if (int code = bpf_map__lookup_elem(map, &key, sizeof(key), &value, sizeof(value), 0))
-                return errors.fail("reading a window", code);
-            use(value);
-        }
-        return {};
-    }
-
     // Ends the window to which items of target T may still add, if there is one.
     Status settle(unsigned t) {
         Counted& target = targets_[t];
@@ -351,55 +376,24 @@ class BpfCounters : public WorkCounters {
         target.live.reset();
         skeleton_->bss->settling = t;
         if (auto done = run_once(skeleton_->progs.wqt_settle, "ending a window"); !done) return done;
-        const auto after = queued(t);
+        const auto after = queued(*skeleton_, t);
         if (!after) return tl::unexpected(after.error());
-        auto count = sums_of(t, *after - window.queued_before);
+        auto count = sums_of(*skeleton_, t, *after - window.queued_before);
         if (!count) return tl::unexpected(count.error());
-        if (!skeleton_->rodata->entry_seen) count->lock = WorkCount::kUnknown;
         if (window.begin && window.end) add_statistics(*count, *window.begin, *window.end, t);
         window.count = *count;
         return {};
     }
 
-    [[nodiscard]] Result<WorkCount> sums_of(unsigned t, std::uint32_t queued) const {
-        wq_sums sum{};
-        for (const wq_sums& one : skeleton_->bss->sums[t]) {
-            sum.timed += one.timed;
-            sum.lock += one.lock;
-            sum.latency += one.latency;
-            sum.exec += one.exec;
-            sum.stuck += one.stuck;
-            sum.ended += one.ended;
-            sum.pending += one.pending;
-            sum.running += one.running;
-        }
-        Histogram waited;
-        wq_enqueued enqueued{};
-        Status read;
-        if (skeleton_->rodata->tails)
-            read = for_stripes<wq_histogram>(skeleton_->maps.histograms, t, [&](const wq_histogram& one) {
-                for (unsigned i = 0; i < WQ_BUCKETS; i++) waited.add(i, one.waited[i]);
-            });
-        if (read && skeleton_->rodata->exit_seen)
-            read = for_stripes<wq_enqueued>(skeleton_->maps.enqueued, t, [&](const wq_enqueued& one) {
-                enqueued.ns += one.ns;
-                for (unsigned i = 0; i < WQ_TIME_BUCKETS; i++) enqueued.items[i] += one.items[i];
-            });
-        if (!read) return tl::unexpected(read.error());
-        WorkCount count = count_of(queued, sum, waited);
-        set_enqueued(count, enqueued);
-        return count;
-    }
-
     // Adds the current content of the kernel's map. Nothing deletes its entries.
-    void add_watched(WatchedSums& sums) const {
+    void add_watched(Watched& all) const {
         if (!skeleton_ || !skeleton_->rodata->watching) return;
         const std::chrono::duration<double> attached = std::chrono::steady_clock::now() - attached_at_;
-        sums.add_seconds(attached.count());
-        sums.add_lost(skeleton_->bss->watched_lost);
+        all.seconds += attached.count();
+        all.lost += skeleton_->bss->watched_lost;
         for_each<wq_watch_key, wq_watched>(
             skeleton_->maps.watched, [&](const wq_watch_key& key, const wq_watched& found) {
-                sums.add({sysfs_name(key.workqueue), key.per_cpu != 0, found.function, found.items});
+                all.add({sysfs_name(key.workqueue), key.per_cpu != 0, found.function, found.items});
             });
     }
 
@@ -412,7 +406,7 @@ class BpfCounters : public WorkCounters {
     std::array<std::uint32_t, kTargets> numbers_{};  // number of each target's latest window
     std::string limits_;
     CpuSet to_watch_;
-    WatchedSums watched_;  // sums of past attachments
+    Watched watched_;  // sums of past attachments
     std::chrono::steady_clock::time_point attached_at_;
 };
 

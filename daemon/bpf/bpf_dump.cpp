@@ -32,13 +32,20 @@ struct MaskLayout {
     std::uint32_t mask_bytes = 0;  // size of a mask, a multiple of 8
 };
 
-Result<MaskLayout> read_mask_layout() {
-    const std::string path = fmt::format("{}/possible", Paths{}.cpus());  // not +: GCC 12 warns at -O2
+// What the list in "possible" of FOLDER names. Error: nothing.
+Result<CpuSet> read_possible(const char* folder) {
+    const std::string path = fmt::format("/sys/devices/system/{}/possible", folder);
     const auto text = read_file(path);
     if (!text) return tl::unexpected(text.error());
-    const auto possible = CpuSet::parse_list(*text);
+    auto possible = CpuSet::parse_list(*text);
     if (!possible) return tl::unexpected(possible.error().in(path));
-    if (possible->empty()) return fail(path + " names no CPU");
+    if (possible->empty()) return fail(path + " is empty");
+    return possible;
+}
+
+Result<MaskLayout> read_mask_layout() {
+    const auto possible = read_possible("cpu");
+    if (!possible) return tl::unexpected(possible.error());
     MaskLayout out{*possible};
     out.nr_cpus = possible->cpus().back() + 1;
     out.mask_bytes = (out.nr_cpus + 63) / 64 * 8;
@@ -50,17 +57,6 @@ CpuSet cpus_of_mask(const __u64* mask, std::uint32_t mask_bytes) {
     for (unsigned cpu = 0; cpu < mask_bytes * 8; cpu++)
         if (mask[cpu / 64] >> (cpu % 64) & 1) out.add(cpu);
     return out;
-}
-
-// The highest possible node plus one (the kernel's nr_node_ids).
-Result<std::uint32_t> read_nr_nodes() {
-    const std::string path = "/sys/devices/system/node/possible";
-    const auto text = read_file(path);
-    if (!text && text.error().code == ENOENT) return 1;  // a kernel without NUMA
-    if (!text) return tl::unexpected(text.error());
-    const auto nodes = CpuSet::parse_list(*text);
-    if (!nodes || nodes->empty()) return fail(path + ": not a list of nodes");
-    return nodes->cpus().back() + 1;
 }
 
 Status run_pods(const Skeleton& skeleton, const MaskLayout& layout, KernelPods& out, const char* what) {
@@ -168,30 +164,26 @@ class Reader {
     }
 
     DumpedPool pool_of(const wq_pool& pool) const {
-        DumpedPool out;
-        out.id = pool.id;
-        out.refs = pool.refs;
-        out.nice = pool.nice;
-        out.idle = pool.idle;
-        out.workers = pool.workers;
-        if (pool.cpu >= 0) out.cpu = static_cast<unsigned>(pool.cpu);
-        out.node = pool.node;
-        out.cpus = cpus_of(pool.cpus);
-        out.pod_cpus = cpus_of(pool.pod_cpus);
-        out.strict = pool.strict != 0;
-        out.bh = pool.bh != 0;
-        return out;
+        return {.id = pool.id,
+                .refs = pool.refs,
+                .nice = pool.nice,
+                .idle = pool.idle,
+                .workers = pool.workers,
+                .cpu = pool.cpu >= 0 ? std::optional(static_cast<unsigned>(pool.cpu)) : std::nullopt,
+                .node = pool.node,
+                .cpus = cpus_of(pool.cpus),
+                .pod_cpus = cpus_of(pool.pod_cpus),
+                .strict = pool.strict != 0,
+                .bh = pool.bh != 0};
     }
 
     DumpedAttrs attrs_of(const wq_dumped& dumped, std::optional<Scope> dfl) const {
-        DumpedAttrs out;
         const auto own = scope_at(dumped.scope);
-        out.scope = own ? name_of(*own) : dumped.scope == WQ_SCOPE_DEFAULT ? "default" : "unknown";
-        out.effective = dumped.scope == WQ_SCOPE_DEFAULT ? dfl : own;
-        out.strict = dumped.strict != 0;
-        out.nice = dumped.nice;
-        out.cpus = cpus_of(dumped.cpus);
-        return out;
+        const bool is_default = dumped.scope == WQ_SCOPE_DEFAULT;
+        return {std::string(own          ? name_of(*own)
+                            : is_default ? "default"
+                                         : "unknown"),
+                is_default ? dfl : own, dumped.strict != 0, dumped.nice, cpus_of(dumped.cpus)};
     }
 
     DumpedWorkqueue workqueue_of(const wq_dumped& dumped, std::optional<Scope> dfl) const {
@@ -225,9 +217,10 @@ class Reader {
 Result<KernelDump> read_once() {
     const auto layout = read_mask_layout();
     if (!layout) return tl::unexpected(layout.error().in(kWhat));
-    const auto nr_nodes = read_nr_nodes();
-    if (!nr_nodes) return tl::unexpected(nr_nodes.error().in(kWhat));
-    auto skeleton = load(*layout, *nr_nodes, kWhat);
+    const auto nodes = read_possible("node");
+    const bool no_numa = !nodes && nodes.error().code == ENOENT;
+    if (!nodes && !no_numa) return tl::unexpected(nodes.error().in(kWhat));
+    auto skeleton = load(*layout, no_numa ? 1 : nodes->cpus().back() + 1, kWhat);  // the kernel's nr_node_ids
     if (!skeleton) return tl::unexpected(skeleton.error());
     return Reader(std::move(*skeleton), *layout).read();
 }

@@ -10,10 +10,8 @@ namespace wq {
 
 // Reads all worker pools, workqueues and pods of the running kernel, and unloads everything. Needs BTF,
 // CAP_BPF, CAP_PERFMON and, for the addresses of variables, CAP_SYSLOG with kernel.kptr_restrict below 2. The
-// error says which is missing (EPERM: a capability or lockdown; ENOENT: no BTF, or a kernel without
-// CONFIG_KALLSYMS_ALL), or is EAGAIN if the list of workqueues changed during each of three tries. Runs the
-// BPF program once per workqueue and once per 64 pools, so neither the memory (1 MiB) nor the time of a run
-// grows with their number. Up to 16384 CPUs and 1024 nodes.
+// error says which is missing, or is EAGAIN if the list of workqueues changed during each of three tries. Up
+// to 16384 CPUs and 1024 nodes.
 Result<KernelDump> read_kernel_dump();
 
 // Reads only the pods, which the kernel made at boot (kernel/workqueue.c, wq_pod_types). Needs the same.

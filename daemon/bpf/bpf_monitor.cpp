@@ -31,12 +31,6 @@ void add_named(const top_bpf& skeleton, const std::vector<KernelWorkqueue>& work
                              BPF_NOEXIST);
 }
 
-// Where __queue_work() is seen: where it is entered, and where it returns.
-struct Seen {
-    bool entry = true;
-    bool exit = true;  // only with the entry
-};
-
 Result<Skeleton> load(Seen seen, bool only_named, bool functions) {
     return loaded<top_bpf>("loading the programs that watch work", [&](top_bpf& object) {
         object.rodata->only_named = only_named;
@@ -63,9 +57,8 @@ Status attach_all(top_bpf& skeleton) {
                             {programs.wqt_top_enter, &links.wqt_top_enter}});
 }
 
-WorkTimes summed(std::uint64_t address, const wq_times& times) {
+WorkTimes summed(const wq_times& times) {
     WorkTimes out;
-    out.address = address;
     out.waited.resize(WQ_TIME_BUCKETS);
     out.enqueued.resize(WQ_TIME_BUCKETS);
     for (const auto& stripe : times.stripes) {
@@ -90,20 +83,10 @@ std::string why_not(const char* program, const Error& error) {
 
 class BpfMonitor : public WorkMonitor {
   public:
-    explicit BpfMonitor(bool probes) : probes_(probes) {}
-
     Status attach(const std::vector<std::string>& names, bool functions) override {
         skeleton_.reset();
-        walk_.reset();
         names_ = names;
         limits_.clear();
-        auto walk = WorkqueueWalk::load();
-        if (!walk) return tl::unexpected(walk.error());
-        walk_.emplace(std::move(*walk));
-        if (!probes_) {
-            limits_ = "waits and functions (no probes)";
-            return {};
-        }
         const auto there = list_named();
         if (!there) return tl::unexpected(there.error());
         for (const auto& name : names)
@@ -113,13 +96,12 @@ class BpfMonitor : public WorkMonitor {
     }
 
     Result<WorkSample> sample() override {
-        if (!walk_ || (probes_ && !skeleton_)) return fail("nothing is attached", ENOTCONN);
         WorkSample out;
-        if (probes_) read_probes(out);
+        if (skeleton_) read_probes(out);
         auto there = list_named();
         if (!there) return tl::unexpected(there.error());
-        if (probes_) forget_gone(*there, out);
-        if (probes_ && !names_.empty()) add_named(*skeleton_, *there);
+        if (skeleton_) forget_gone(*there, out);
+        if (skeleton_ && !names_.empty()) add_named(*skeleton_, *there);
         out.workqueues = std::move(*there);
         out.seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -130,41 +112,47 @@ class BpfMonitor : public WorkMonitor {
 
   private:
     Result<std::vector<KernelWorkqueue>> list_named() {
+        if (!walk_) {
+            auto loaded = WorkqueueWalk::load();
+            if (!loaded) return tl::unexpected(loaded.error());
+            walk_.emplace(std::move(*loaded));
+        }
         auto all = walk_->list();
         if (all) std::erase_if(*all, [this](const auto& one) { return !is_named(one, names_); });
         return all;
     }
 
     Status attach_probes(const std::vector<KernelWorkqueue>& there, bool functions) {
-        std::optional<Error> refused;  // from the try before
-        for (const Seen seen : {Seen{}, Seen{true, false}, Seen{false, false}}) {
-            auto skeleton = load(seen, !names_.empty(), functions);
-            if (skeleton && !names_.empty()) add_named(**skeleton, there);
-            Status done = skeleton ? attach_all(**skeleton) : tl::unexpected(skeleton.error());
-            if (done) {
-                const std::string enqueue = "the time in queue_work()";
-                if (!seen.entry)
-                    limits_ =
-                        "the wait for pool->lock, " + enqueue + " (" + why_not("fentry", *refused) + ")";
-                else if (!seen.exit)
-                    limits_ = enqueue + " (" + why_not("fexit", *refused) + ")";
-                skeleton_ = std::move(*skeleton);
-                return {};
-            }
-            refused = done.error();
-            if (passes(*refused)) break;
-        }
-        return tl::unexpected(*refused);
+        Seen seen;
+        Error refused;
+        auto skeleton = attach_seen(
+            {},
+            [&](Seen now) -> Result<Skeleton> {
+                auto out = load(now, !names_.empty(), functions);
+                if (!out) return out;
+                if (!names_.empty()) add_named(**out, there);
+                if (const auto done = attach_all(**out); !done) return tl::unexpected(done.error());
+                return out;
+            },
+            seen, refused);
+        if (!skeleton) return tl::unexpected(skeleton.error());
+        const std::string enqueue = "the time in queue_work()";
+        if (!seen.entry)
+            limits_ = "the wait for pool->lock, " + enqueue + " (" + why_not("fentry", refused) + ")";
+        else if (!seen.exit)
+            limits_ = enqueue + " (" + why_not("fexit", refused) + ")";
+        skeleton_ = std::move(*skeleton);
+        return {};
     }
 
     void read_probes(WorkSample& out) const {
         out.lost = skeleton_->bss->lost;
         for_each<std::uint64_t, wq_times>(
             skeleton_->maps.times,
-            [&](std::uint64_t address, const wq_times& one) { out.times.push_back(summed(address, one)); });
+            [&](std::uint64_t address, const wq_times& one) { out.times[address] = summed(one); });
         for_each<wq_function_key, wq_function>(
             skeleton_->maps.functions, [&](const wq_function_key& key, const wq_function& one) {
-                out.functions.push_back({key.workqueue, key.function, one.function, one.items, one.busy});
+                out.functions[{key.workqueue, key.function}] = {one.function, one.items, one.busy};
             });
     }
 
@@ -173,27 +161,26 @@ class BpfMonitor : public WorkMonitor {
     void forget_gone(const std::vector<KernelWorkqueue>& there, const WorkSample& sample) const {
         std::set<std::uint64_t> alive;
         for (const auto& one : there) alive.insert(one.address);
-        for (const auto& one : sample.times)
-            if (!alive.contains(one.address))
-                bpf_map__delete_elem(skeleton_->maps.times, &one.address, sizeof(one.address), 0);
-        for (const auto& one : sample.functions) {
-            const wq_function_key key{one.workqueue, one.function};
-            if (!alive.contains(one.workqueue))
+        for (const auto& [address, times] : sample.times)
+            if (!alive.contains(address))
+                bpf_map__delete_elem(skeleton_->maps.times, &address, sizeof(address), 0);
+        for (const auto& [at, times] : sample.functions) {
+            const wq_function_key key{at.first, at.second};
+            if (!alive.contains(at.first))
                 bpf_map__delete_elem(skeleton_->maps.functions, &key, sizeof(key), 0);
         }
     }
 
-    bool probes_;
     std::vector<std::string> names_;
     std::optional<WorkqueueWalk> walk_;
-    Skeleton skeleton_;  // null without probes
+    Skeleton skeleton_;  // null: no probes are attached
     std::string limits_;
 };
 
 }  // namespace
 
-std::unique_ptr<WorkMonitor> make_bpf_monitor(bool probes) {
-    return std::make_unique<BpfMonitor>(probes);
+std::unique_ptr<WorkMonitor> make_bpf_monitor() {
+    return std::make_unique<BpfMonitor>();
 }
 
 }  // namespace wq

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "bpf/work_profile.h"
+#include "bpf/work_monitor.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -79,13 +79,11 @@ class BpfProfile : public WorkProfile {
         skeleton_.reset();
         limits_.clear();
         auto all = attached(isolated, true);
-        samples_ = all.has_value();
-        if (!all && (passes(all.error()) || isolated.empty())) return tl::unexpected(all.error());
-        if (!all) {
+        if (!all && !passes(all.error()) && !isolated.empty()) {
             limits_ = all.error().text;
             all = attached(isolated, false);
-            if (!all) return tl::unexpected(all.error());
         }
+        if (!all) return tl::unexpected(all.error());
         skeleton_ = std::move(*all);
         return {};
     }
@@ -103,12 +101,10 @@ class BpfProfile : public WorkProfile {
         out.lost_items = skeleton_->bss->lost_items;
         return out;
     }
-    [[nodiscard]] bool samples() const override { return samples_; }
     [[nodiscard]] std::string limits() const override { return limits_; }
 
   private:
     Skeleton skeleton_;
-    bool samples_ = false;
     std::string limits_;
 };
 

@@ -26,27 +26,25 @@ struct DestroyLink {
 using Link = std::unique_ptr<bpf_link, DestroyLink>;
 
 KernelWorkqueue made_of(const wq_record& record) {
-    KernelWorkqueue out;
-    out.address = record.address;
-    out.name = sysfs_name(record.name);
-    out.pools = record.pools;
-    out.in_sysfs = record.in_sysfs != 0;
-    out.follows_default = record.follows_default != 0;
-    out.unbound = record.unbound != 0;
-    out.mem_reclaim = record.mem_reclaim != 0;
-    out.bh = record.bh != 0;
-    out.managed = record.managed != 0;
-    out.started = record.started;
-    out.completed = record.completed;
-    out.cpu_time_us = record.cpu_time;
-    out.cpu_intensive = record.cpu_intensive;
-    out.cm_wakeup = record.cm_wakeup;
-    out.repatriated = record.repatriated;
-    out.mayday = record.mayday;
-    out.rescued = record.rescued;
-    out.in_flight = record.in_flight;
-    out.all_completed = record.all_completed;
-    return out;
+    return {.address = record.address,
+            .name = sysfs_name(record.name),
+            .pools = record.pools,
+            .in_sysfs = record.in_sysfs != 0,
+            .follows_default = record.follows_default != 0,
+            .unbound = record.unbound != 0,
+            .mem_reclaim = record.mem_reclaim != 0,
+            .bh = record.bh != 0,
+            .managed = record.managed != 0,
+            .started = record.started,
+            .completed = record.completed,
+            .cpu_time_us = record.cpu_time,
+            .cpu_intensive = record.cpu_intensive,
+            .cm_wakeup = record.cm_wakeup,
+            .repatriated = record.repatriated,
+            .mayday = record.mayday,
+            .rescued = record.rescued,
+            .in_flight = record.in_flight,
+            .all_completed = record.all_completed};
 }
 
 // The complete output of an iterator.
@@ -87,22 +85,12 @@ struct WorkqueueWalk::Loaded {
     Link look;  // visits only our own task, which always exists
 };
 
-namespace {
-
-bpf_link* attach_to_own_task(const bpf_program* program) {
+static bpf_link* attach_to_own_task(const bpf_program* program) {
     bpf_iter_link_info task{};
     task.task.tid = static_cast<__u32>(::getpid());
     LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &task, .link_info_len = sizeof(task));
     return bpf_program__attach_iter(program, &options);
 }
-
-// The address of a workqueue that always exists; 0 if it was not found.
-std::uint64_t lasting(const std::vector<KernelWorkqueue>& all) {
-    const auto found = std::ranges::find(all, "events", &KernelWorkqueue::name);
-    return found == all.end() ? 0 : found->address;
-}
-
-}  // namespace
 
 WorkqueueWalk::WorkqueueWalk(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
 WorkqueueWalk::WorkqueueWalk(WorkqueueWalk&&) noexcept = default;
@@ -134,7 +122,9 @@ Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list(bool unbound_only) {
     const auto once = [&] { return walk(*loaded_->skeleton, *loaded_->link, unbound_only); };
     auto all = once();
     for (int i = 1; i < kTries && !all && all.error().code == EAGAIN; i++) all = once();
-    if (const std::uint64_t found = all ? lasting(*all) : 0) loaded_->skeleton->bss->anchor = found;
+    if (!all) return all;
+    const auto lasting = std::ranges::find(*all, "events", &KernelWorkqueue::name);  // it always exists
+    if (lasting != all->end()) loaded_->skeleton->bss->anchor = lasting->address;
     return all;
 }
 

@@ -78,14 +78,12 @@ class WorkqueueWalk {
     // All per-CPU workqueues, with the counts on CPUS only. Unbound workqueues have no counts per CPU.
     Result<std::vector<KernelWorkqueue>> list_on(const CpuSet& cpus);
     // Unbound workqueues in sysfs, and managed ones with a cpu_intensive above 0, of which only that is set.
-    // Of the unbound ones, the counts and `pools` are of the installed pool_workqueues, so the counts restart
-    // only when `pools` changes. in_flight and all_completed are of all: work can go on for long on replaced
-    // ones.
+    // Counts and `pools` are of the installed pool_workqueues, so they restart only when `pools` changes;
+    // in_flight and all_completed are of all.
     Result<std::vector<KernelWorkqueue>> health();
     // Reads the workqueues at ADDRESSES, at most kMostLooked, in a fraction of the time of list(), which must
-    // be called before. Address 0, at most once, stands for the sum of all others that follow the default.
-    // Error: EAGAIN if the list changed meanwhile; EINVAL if there are too many addresses or the walk has no
-    // start.
+    // be called before. Address 0, at most once: the sum of all others that follow the default. Error: EAGAIN
+    // if the list changed meanwhile.
     Result<KernelLook> look(const std::vector<std::uint64_t>& addresses);
 
     WorkqueueWalk(WorkqueueWalk&&) noexcept;

@@ -11,26 +11,22 @@
  *   workqueue_execute_end  the times are added to the window in which the item was queued
  *
  * THE OBSERVER MUST NOT FAVOUR AN ARM. Code that runs under pool->lock delays all who wait for the lock, and
- * a coarser scope has more of them. So items are selected before the lock is taken. Under the lock, an item
- * that is not timed costs only one comparison with the selected one. If the kernel refuses the first place
- * (entry_seen is 0), all of this happens at the second one.
+ * a coarser scope has more of them. So items are selected before the lock is taken; under it, an item that is
+ * not timed costs one comparison. If the kernel refuses the first place (entry_seen is 0), all of this happens
+ * at the second one.
  *
- * Both tables are sets of four entries: an item costs a few loads and one compare-and-swap per place, but a
- * hash map would take a lock. If a set is full, the item is lost. A record of a window that has ended is
- * overwritten when its entry is needed. A timed item that neither ended nor is open was lost.
+ * Both tables are sets of four entries, without a lock. If a set is full, the item is lost. A record of a
+ * window that has ended is overwritten when its entry is needed.
  *
- * The kernel clears PENDING before it fires execute_start, so the same work may be queued again in between.
- * Then the earlier record is dropped and its item is lost. The same applies to an item that was cancelled. An
- * item drops the earlier record of its work even if it is not timed itself. Otherwise its start would be
- * taken for the start of the earlier item.
+ * The kernel clears PENDING before it fires execute_start, so the same work may be queued again in between,
+ * also after it was cancelled. An item drops the earlier record of its work, even if it is not timed itself:
+ * its start would be taken for that of the earlier item, which is lost.
  *
  * A target has one window at a time to which items may still add. wqt_settle ends it. Items that are still
- * open add their age, so that starved work does not look fast. wqt_settle asks the kernel whether the item of
- * a record is really open, because an end that was not seen must not look like starvation.
+ * open add their age, so that starved work does not look fast; the kernel is asked whether they really are.
  *
- * If CPUs are watched (because they are isolated), all work that starts on them is counted too, of every
- * workqueue, by workqueue and function. If none are watched, the kernel removes this code when it loads the
- * program. */
+ * If CPUs are watched (because they are isolated), all work that starts on them is counted too, by workqueue
+ * and function. */
 #define PENDING_BITS 14
 #define PENDING_MORE
 #define KEY_SHIFT 7

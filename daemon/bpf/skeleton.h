@@ -49,6 +49,27 @@ inline Status attach_in_order(const char* what,
     return {};
 }
 
+// Where __queue_work() is seen: where it is entered, and where it returns. Some kernels refuse one or both.
+struct Seen {
+    bool entry = true;
+    bool exit = true;  // only with the entry
+};
+
+// ATTACHED(seen) with as much of WISHED as the kernel accepts; SEEN gets that. REFUSED: the error before the
+// last try. An error that passes ends the tries.
+template <class Attached>
+auto attach_seen(Seen wished, Attached attached, Seen& seen, Error& refused) {
+    seen = wished;
+    auto out = attached(seen);
+    for (bool Seen::*less : {&Seen::exit, &Seen::entry}) {
+        if (out || passes(out.error()) || !(seen.*less)) continue;
+        refused = out.error();
+        seen.*less = false;
+        out = attached(seen);
+    }
+    return out;
+}
+
 // Runs PROGRAM, of type syscall, once. Error: the negative errno that it returned. EPERM and ENOENT come
 // from find_variable() of dump.bpf.c, and the error text explains them. The text starts with WHAT.
 inline Status run_once(const bpf_program* program, const std::string& what) {

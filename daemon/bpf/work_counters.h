@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -21,10 +22,9 @@ struct Wanted {
     friend bool operator==(const Wanted&, const Wanted&) = default;
 };
 
-// Counts of a target's work in one window: of the items that were queued in it, even if they ended later.
-// Times are in ns; means and tail are of the timed items. A timed item that is open at the end counts with
-// its age. If not all items are timed, stuck, unfinished and lost are estimated from those that are. The sum
-// of items, unfinished and lost is always the number of items queued.
+// Counts of the items that were queued in one window of a target, even if they ended later. Times are in ns;
+// means and tail are of the timed items, of which one that is open at the end counts with its age. If not all
+// are timed, stuck, unfinished and lost are estimates. items + unfinished + lost is the number queued.
 struct WorkCount {
     static constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
@@ -33,12 +33,10 @@ struct WorkCount {
     double tail = 0;          // p99 of queueing to start, to 1%; 0 unless Wanted::tails
     double exec = 0;          // mean, from start to end, of those that started
     double lock = 0;  // mean, from entering __queue_work() to holding pool->lock; kUnknown: see limits()
-    // Mean time that a producer spent in queue_work(), from entering __queue_work() to its return: waiting
-    // for pool->lock and waking a worker included. kUnknown unless Wanted::enqueue, or if its return is not
-    // seen.
+    // Mean time that a producer spent in queue_work(). kUnknown unless Wanted::enqueue, or if its return is
+    // not seen.
     double enqueue = kUnknown;
-    // The same: items by ns, in buckets of Histogram(kTimeBits). Empty where `enqueue` is unknown.
-    std::vector<std::uint32_t> enqueued = {};
+    std::vector<std::uint32_t> enqueued = {};  // items by that time, in buckets of Histogram(kTimeBits)
     std::uint64_t stuck = 0;       // of all queued: on a pool_workqueue that is no longer installed
     std::uint64_t unfinished = 0;  // queued, but still open
     std::uint64_t lost = 0;        // cancelled, queued again, no room to record them, or not seen
@@ -64,9 +62,13 @@ struct WatchedWork {
 
 // All of it since watch() last changed the CPUs.
 struct Watched {
-    std::vector<WatchedWork> work;  // most items first
+    static constexpr std::size_t kMost = 1024;
+
+    std::vector<WatchedWork> work;  // at most kMost kinds; other items are lost
     std::uint64_t lost = 0;         // items for which there was no room
     double seconds = 0;             // time for which the CPUs were watched
+
+    void add(const WatchedWork& one);
 };
 
 // A per-CPU workqueue, or one of soft interrupts.
@@ -84,18 +86,16 @@ class WorkCounters {
 
     virtual ~WorkCounters() = default;
 
-    // From now on, watches the work of TARGETS only: names of workqueues, and kDefaultTarget for all that
-    // follow the default scope and are not named. The other functions take a target's index. Programs
-    // that are already attached stay if possible. Error: the kernel lacks something, or a workqueue does not
-    // exist; then nothing is attached.
+    // From now on, watches TARGETS only: names of workqueues, and kDefaultTarget for all others that follow
+    // the default scope. The other functions take a target's index. Programs that are attached stay if
+    // possible. Error: the kernel lacks something, or a workqueue does not exist; then nothing is attached.
     virtual Status attach(const std::vector<std::string>& targets, Wanted wanted) = 0;
     // From the next begin() on, times every N-th item (1 to 65535, initially 1) of target T that is queued on
     // a CPU. Both windows of a pair need the same N: see sampled_every() in counters/counter_table.h.
     virtual void sample(unsigned t, unsigned n) = 0;
-    // Items of target T queued from now on belong to its window SLOT (0 or 1), which starts empty. The other
-    // window is settled first if it was not read yet. So items of the first window can end between pause()
-    // and this call, and items of the second between pause() and read(): these two times should be about
-    // equal.
+    // Items of target T queued from now on belong to its window SLOT (0 or 1), which starts empty. Settles
+    // the other window if it was not read yet, so its items can end until this call: the times from pause()
+    // to begin() and from pause() to read() should be about equal.
     virtual Status begin(unsigned t, unsigned slot) = 0;
     // Items of target T queued from now on belong to no window: the window ends.
     virtual void pause(unsigned t) = 0;
@@ -107,12 +107,11 @@ class WorkCounters {
     // From the next attach() to its detach(), also counts the work of all workqueues that starts on one of
     // CPUS, by workqueue and function. If CPUS is empty (the initial state), none of this is attached.
     virtual void watch(const CpuSet& cpus) = 0;
-    // The result of watch() over all attachments.
+    // The result of watch() over all attachments, most items first.
     [[nodiscard]] virtual Watched watched() = 0;
 
-    // The kernel's own counts on CPUS for each workqueue with per-CPU pools: no matter who queued the work,
-    // and without a probe. Does not include unbound work, because the kernel does not count where it runs.
-    // Walks all workqueues with the programs of traffic().
+    // The kernel's own counts on CPUS for each per-CPU workqueue, without a probe, no matter who queued the
+    // work.
     virtual Result<std::vector<StartedWork>> started_on(const CpuSet& cpus) = 0;
 
     // The kernel's own counts of a workqueue's items since its pools were last set. They restart at 0 when a
@@ -123,8 +122,7 @@ class WorkCounters {
         std::uint64_t cpu_ns = 0;  // in whole ticks
     };
     // Of each unbound workqueue in sysfs, by name; kDefaultTarget has the sum of all that follow the default.
-    // The first call loads the programs for this. They stay loaded until this object is destroyed, but do not
-    // run between calls.
+    // The first call loads the programs. They stay loaded, but do not run between calls.
     virtual Result<std::map<std::string, Traffic>> traffic() = 0;
     // Traffic of attached target T, in a fraction of the time. Does not include work on pools that were
     // replaced.

@@ -2,19 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/cpu_set.h"
 #include "base/result.h"
 #include "bpf/bpf_workqueues.h"
-#include "bpf/histogram.h"
+#include "bpf/work_sums.h"
 
 namespace wq {
 
 // Times of one workqueue's work since attach(). Sums only grow.
 struct WorkTimes {
-    std::uint64_t address = 0;  // address of the workqueue
     std::uint64_t queued = 0;   // items whose wait for pool->lock was measured
     std::uint64_t lock_ns = 0;  // their time from entering __queue_work() to holding pool->lock
     // Items by ns that producers spent in queue_work(), in the same buckets; none if that is not seen.
@@ -25,18 +27,16 @@ struct WorkTimes {
 
 // One function on one workqueue since attach(): items that ended, and how long they kept a worker busy.
 struct FunctionTimes {
-    std::uint64_t workqueue = 0;  // address of the workqueue
-    std::uint64_t function = 0;   // address of the function
-    std::string name;             // "kcryptd_crypt [dm_crypt]"
+    std::string name;  // "kcryptd_crypt [dm_crypt]"
     std::uint64_t items = 0;
     std::uint64_t busy_ns = 0;
 };
 
 struct WorkSample {
-    double seconds = 0;                       // time of the sample, on a monotonic clock
-    std::vector<KernelWorkqueue> workqueues;  // in the kernel's order
-    std::vector<WorkTimes> times;             // only workqueues that had work
-    std::vector<FunctionTimes> functions;
+    double seconds = 0;                        // time of the sample, on a monotonic clock
+    std::vector<KernelWorkqueue> workqueues;   // in the kernel's order
+    std::map<std::uint64_t, WorkTimes> times;  // by the address of the workqueue; only of those that had work
+    std::map<std::pair<std::uint64_t, std::uint64_t>, FunctionTimes> functions;  // by workqueue and function
     std::uint64_t lost = 0;  // items that were not timed: no room, or queued again before their start
 };
 
@@ -49,15 +49,65 @@ class WorkMonitor {
     // their functions. Error: something is missing in the kernel, or a workqueue does not exist; then nothing
     // is attached. An implementation's destructor removes everything from the kernel.
     virtual Status attach(const std::vector<std::string>& names, bool functions) = 0;
-    // All counts so far.
+    // All counts so far. With nothing attached, only what the kernel itself counts per workqueue.
     virtual Result<WorkSample> sample() = 0;
     // What cannot be measured on this kernel, as text that follows "not seen: "; "" if nothing.
     [[nodiscard]] virtual std::string limits() const = 0;
 };
 
 // A monitor with BPF (Linux 6.6 or later, with BTF). It needs CAP_BPF and CAP_PERFMON, and holds at most 512
-// workqueues that have work and 1024 functions. Without PROBES it has only what the kernel itself counts per
-// workqueue: no times and no functions; attach() then does not check that the workqueues exist.
-std::unique_ptr<WorkMonitor> make_bpf_monitor(bool probes = true);
+// workqueues that have work and 1024 functions.
+std::unique_ptr<WorkMonitor> make_bpf_monitor();
+
+// CPU time of one kworker in one function of one workqueue, since attach().
+struct RanWork {
+    std::uint64_t workqueue = 0;  // its address, as in KernelWorkqueue
+    std::string function;         // "kcryptd_crypt [dm_crypt]"
+    int pid = 0;
+    std::string kworker;           // the name of its task, at most 15 characters
+    std::uint64_t cpu_ns = 0;      // in whole scheduler ticks
+    std::uint64_t longest_ns = 0;  // CPU time that an item was seen to use without a sleep
+};
+
+// How work was queued for an isolated CPU.
+struct WorkOrigin {
+    bool timer = false;  // by the timer of a delayed work
+    unsigned cpu = 0;    // where it was queued
+    std::string task;    // that ran on that CPU then; "" for a timer
+    std::uint64_t items = 0;
+};
+
+// One function of one workqueue that started on isolated CPUs, or was queued for them.
+struct IsolatedWork {
+    std::uint64_t workqueue = 0;  // its address; 0: it ran in a soft interrupt
+    std::string function;
+    std::uint64_t items = 0;          // that started on isolated CPUs
+    std::vector<WorkOrigin> origins;  // most items first; none for unbound work, which has no CPU
+};
+
+struct ProfileSample {
+    std::vector<RanWork> ran;
+    std::vector<IsolatedWork> isolated;
+    std::uint64_t lost_ticks = 0;  // ticks and items for which there was no room
+    std::uint64_t lost_items = 0;
+};
+
+// Watches which functions keep kworkers on CPUs.
+class WorkProfile {
+  public:
+    virtual ~WorkProfile() = default;
+
+    // Begins to sample kworkers and, if there are ISOLATED CPUs, to count the work on them. Error: the kernel
+    // offers neither; then nothing is attached. An implementation's destructor removes everything from the
+    // kernel.
+    virtual Status attach(const CpuSet& isolated) = 0;
+    // All since attach().
+    virtual Result<ProfileSample> read() = 0;
+    // Why kworkers are not sampled (RanWork is not known), nor timers seen; "" if all is seen.
+    [[nodiscard]] virtual std::string limits() const = 0;
+};
+
+// A profile with BPF (Linux 6.6 or later, with BTF). It needs CAP_BPF and CAP_PERFMON.
+std::unique_ptr<WorkProfile> make_bpf_profile();
 
 }  // namespace wq

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 #include <numeric>
+#include <tuple>
 
 namespace wq {
 namespace {
@@ -13,7 +14,52 @@ double mean(std::uint64_t sum, std::uint64_t items) {
     return items == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(items);
 }
 
+// The lowest value of BUCKET; the inverse of wq_bucket_by().
+double lowest(unsigned bucket, unsigned bits) {
+    const unsigned per_octave = 1U << bits;
+    if (bucket < per_octave) return bucket;
+    const int octave = static_cast<int>(bucket >> bits) - 1;
+    return std::ldexp(per_octave + (bucket & (per_octave - 1)), octave);
+}
+
 }  // namespace
+
+Histogram::Histogram(unsigned bits) : bits_(bits), counts_((40 - bits + 1) << bits) {
+    static_assert(WQ_BUCKETS == (40 - 7 + 1) << 7 && kTimeBits == WQ_TIME_BITS);
+}
+
+std::uint64_t Histogram::items() const {
+    return std::accumulate(counts_.begin(), counts_.end(), std::uint64_t{0});
+}
+
+double Histogram::percentile(double share) const {
+    const auto all = static_cast<double>(items());
+    if (all == 0) return 0;
+    const double rank = std::clamp(std::ceil(share * all), 1.0, all);
+    double below = 0;
+    const auto buckets = static_cast<unsigned>(counts_.size());
+    const auto from = [this](unsigned bucket) { return lowest(bucket, bits_); };
+    for (unsigned bucket = 0; bucket < buckets; bucket++) {
+        const auto here = static_cast<double>(counts_[bucket]);
+        // Assumes that the items of a bucket are evenly distributed in it.
+        if (here > 0 && below + here >= rank)
+            return from(bucket) + (from(bucket + 1) - from(bucket)) * (rank - below - 0.5) / here;
+        below += here;
+    }
+    return from(buckets);
+}
+
+double Histogram::mean() const {
+    const auto all = static_cast<double>(items());
+    if (all == 0) return 0;
+    double sum = 0;
+    for (unsigned bucket = 0; bucket < counts_.size(); bucket++) {
+        // A bucket that is one ns wide holds its lowest value only.
+        const double from = lowest(bucket, bits_), width = lowest(bucket + 1, bits_) - from;
+        sum += static_cast<double>(counts_[bucket]) * (from + (width > 1 ? width / 2 : 0));
+    }
+    return sum / all;
+}
 
 WorkCount count_of(std::uint64_t queued, const wq_sums& timed, const Histogram& waited) {
     const std::uint64_t open = std::uint64_t{timed.pending} + timed.running;
@@ -59,20 +105,17 @@ void add_statistics(WorkCount& count, const KernelLook& before, const KernelLook
     if (completed > 0 && cpu / tick >= WorkCount::kLeastTicks - 0.5) count.cpu = cpu / completed;
 }
 
-void WatchedSums::add(const WatchedWork& work) {
-    const auto key = std::tuple(work.workqueue, work.per_cpu, work.function);
-    if (items_.size() < kMost || items_.contains(key))
-        items_[key] += work.items;
+void Watched::add(const WatchedWork& one) {
+    const auto same = std::ranges::find_if(work, [&](const WatchedWork& other) {
+        return std::tie(one.workqueue, one.per_cpu, one.function) ==
+               std::tie(other.workqueue, other.per_cpu, other.function);
+    });
+    if (same != work.end())
+        same->items += one.items;
+    else if (work.size() < kMost)
+        work.push_back(one);
     else
-        lost_ += work.items;
-}
-
-Watched WatchedSums::sums() const {
-    Watched out{{}, lost_, seconds_};
-    for (const auto& [key, items] : items_)
-        out.work.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), items});
-    std::ranges::stable_sort(out.work, std::ranges::greater{}, &WatchedWork::items);
-    return out;
+        lost += one.items;
 }
 
 }  // namespace wq

@@ -3,14 +3,12 @@
  * workqueues, on the installed pool_workqueues only.
  *
  * The list of workqueues is not exported, and a sandboxed service cannot look up its address. The walk starts
- * at a rescuer, a worker that points to its workqueue, and follows the circular list from there. One link of
- * the list is its head, which is not a workqueue. Each task that the iterator visits continues the walk by as
- * many workqueues as fit into the iterator's buffer. If the buffer has too little room left, the kernel drops
- * what the visit wrote and visits the task again (bpf_seq_read()): then the walk returns to where that visit
- * began.
+ * at a rescuer, a worker that points to its workqueue, and follows the circular list. One link of the list is
+ * its head. Each task that the iterator visits continues the walk by as many workqueues as fit into the
+ * iterator's buffer. If that is full, the kernel drops what the visit wrote and visits the task again
+ * (bpf_seq_read()): then the walk returns to where that visit began.
  *
- * wqt_look walks the whole list in one visit of one task. It starts at a workqueue that always exists, and
- * writes nothing to the buffer. */
+ * wqt_look walks the whole list in one visit of one task, and writes nothing to the buffer. */
 #include "bpf_shared.h"
 #include "kernel_types.h"
 

@@ -26,7 +26,7 @@
 #include <thread>
 #include <vector>
 
-#include "bpf/histogram.h"
+#include "bpf/work_sums.h"
 #include "bpf/work_counters.h"
 
 namespace {

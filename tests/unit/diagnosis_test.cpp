@@ -16,12 +16,9 @@ using nlohmann::json;
 using test::busy_look;
 using test::dump_of_two_caches;
 using test::idle_look;
-using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
-using testing::StartsWith;
 
 // ---- diagnosis
 
@@ -37,29 +34,6 @@ DiagnoseLook unsampled_look() {
     look.sampled = false;
     look.profile.reset();
     return look;
-}
-
-TEST(Diagnosis, SortsFunctionsByWhatTheyCost) {
-    const auto found = diagnose(busy_look());
-    EXPECT_EQ(found.by, std::string("ticks"));
-    ASSERT_THAT(found.work, SizeIs(3));
-    EXPECT_EQ(found.work[0].function, "kcryptd_crypt [dm_crypt]");
-    EXPECT_NEAR(found.work[0].cpu, 1.2, 1e-9);
-    ASSERT_THAT(found.work[0].kworkers, SizeIs(2));
-    EXPECT_EQ(found.work[0].kworkers[0].name, "kworker/u9:3");
-    EXPECT_NEAR(found.work[0].kworkers[0].cpu, 0.8, 1e-9);
-    EXPECT_EQ(found.work[0].kworkers[0].cpus.list(), "0-7");
-    EXPECT_EQ(found.work[0].kworkers[1].name, "kworker/u9:4") << "it ended: the name is the sampler's";
-    EXPECT_TRUE(found.work[0].kworkers[1].cpus.empty());
-    EXPECT_EQ(found.work[0].per_second, 1000);
-    EXPECT_EQ(found.work[0].mean_ns, 1.5e6);
-    EXPECT_EQ(found.work[0].longest_ns, 34e6);
-    EXPECT_EQ(found.work[1].function, "vmstat_update");
-    EXPECT_EQ(found.work[2].function, "tasklet_work") << "in soft interrupts: the time of the function";
-    EXPECT_NEAR(found.work[2].cpu, 0.05, 1e-9);
-    EXPECT_THAT(found.work[2].kworkers, IsEmpty());
-    EXPECT_NEAR(found.cpu, 1.05, 1e-9);
-    EXPECT_EQ(found.unsampled, 0);
 }
 
 TEST(Diagnosis, SharesOutTheExactTimeOfATaskByItsSamples) {
@@ -94,6 +68,7 @@ TEST(Diagnosis, HintsAtNoScopeWhereNoneCanHelpAndNamesNoTargetThatAbRefuses) {
         void (*change)(DiagnoseLook&, DumpedWorkqueue&);
         std::size_t finer;
         const char* target;
+        std::vector<Scope> coarser = {};
     } cases[] = {
         {"as it is", [](auto&, auto&) {}, 1, kName},
         {"ordered", [](auto&, auto& wq) { wq.kind = "ordered"; }, 0, ""},
@@ -102,6 +77,24 @@ TEST(Diagnosis, HintsAtNoScopeWhereNoneCanHelpAndNamesNoTargetThatAbRefuses) {
         {"unknown scope", [](auto&, auto& wq) { wq.attrs->effective.reset(); }, 0, kName},
         {"one CPU, one pool", [](auto&, auto& wq) { wq.attrs->cpus = {5}; }, 0, kName},
         {"no dump", [](auto& look, auto&) { look.dump.reset(); }, 0, ""},
+        {"each core is a cache, and `system` is as `numa`",
+         [](auto& look, auto&) { look.dump->scopes[Scope::cache] = look.dump->scopes[Scope::smt]; },
+         0,
+         kName,
+         {Scope::numa}},
+        {"somebody chose smt",
+         [](auto& look, auto& wq) {
+             look.dump->scopes[Scope::cache] = look.dump->scopes[Scope::smt];
+             wq.attrs->effective = Scope::smt;
+         },
+         0, kName},
+        {"only by the default",
+         [](auto& look, auto&) {
+             look.work->workqueues.at(0).now.in_sysfs = false;
+             look.work->workqueues.at(0).now.follows_default = true;
+         },
+         1, "@default"},
+        {"not at all", [](auto& look, auto&) { look.work->workqueues.at(0).now.in_sysfs = false; }, 1, ""},
         {"two of the name", [](auto& look, auto& wq) { look.dump->workqueues.push_back(wq); }, 0, ""},
     };
     for (const auto& one : cases) {
@@ -110,26 +103,8 @@ TEST(Diagnosis, HintsAtNoScopeWhereNoneCanHelpAndNamesNoTargetThatAbRefuses) {
         const auto found = diagnose(look);
         EXPECT_THAT(named(found, kName).finer, SizeIs(one.finer)) << one.what;
         EXPECT_EQ(named(found, kName).target, one.target) << one.what;
+        EXPECT_EQ(named(found, kName).coarser, one.coarser) << one.what;
     }
-}
-
-TEST(Diagnosis, ReachesByTheDefaultWhatIsNotInSysfs) {
-    auto look = busy_look();
-    auto& row = look.work->workqueues.at(0).now;
-    row.in_sysfs = false;
-    EXPECT_EQ(named(diagnose(look), row.name).target, "");
-    row.follows_default = true;
-    EXPECT_EQ(named(diagnose(look), row.name).target, "@default");
-}
-
-TEST(Diagnosis, NamesCoarserScopesWhereEachCoreIsACacheOfItsOwn) {
-    auto look = busy_look();
-    look.dump->scopes[Scope::cache] = look.dump->scopes[Scope::smt];
-    const auto found = diagnose(look);
-    EXPECT_THAT(named(found, "kcryptd-254:0-1").finer, IsEmpty());
-    EXPECT_THAT(named(found, "kcryptd-254:0-1").coarser, ElementsAre(Scope::numa)) << "system is the same";
-    look.dump->workqueues.at(0).attrs->effective = Scope::smt;
-    EXPECT_THAT(named(diagnose(look), "kcryptd-254:0-1").coarser, IsEmpty()) << "somebody chose smt";
 }
 
 TEST(Diagnosis, CountsWhatHappenedMeanwhileOnly) {
@@ -161,19 +136,6 @@ TEST(Diagnosis, CountsWhatHappenedMeanwhileOnly) {
     found = diagnose(look);
     EXPECT_FALSE(named(found, now.name).mayday);
     EXPECT_FALSE(named(found, now.name).stalled);
-}
-
-TEST(Diagnosis, HasWorkqueuesWithEventsThoughTheyCostNothing) {
-    auto look = busy_look();
-    WorkqueueRow quiet;
-    quiet.id = 9;
-    quiet.now = workqueue(90, "quiet");
-    look.work->workqueues.push_back(quiet);
-    EXPECT_THAT(diagnose(look).workqueues, SizeIs(3));
-    look.work->workqueues.back().now.cpu_intensive = 2;  // new workqueue: all of its events are of this look
-    const auto found = diagnose(look);
-    EXPECT_THAT(found.workqueues, SizeIs(4));
-    EXPECT_EQ(named(found, "quiet").cpu_hogs, 2U);
 }
 
 TEST(Diagnosis, DividesTheKernelsStatisticsWithoutSamples) {
@@ -228,18 +190,6 @@ TEST(Diagnosis, GoesByTheStatisticsAndThenByNamesWhereNothingElseIsLeft) {
     EXPECT_EQ(found.workqueues[found.work[0].workqueue].kind, "");
 }
 
-TEST(Diagnosis, NamesWorkOnIsolatedCpusThatRanThere) {
-    auto look = busy_look();
-    look.isolated = {6, 7};
-    look.profile->isolated = {{0, "tasklet_work", 3, {}},
-                              {20, "vmstat_update", 40, {{true, 6, "", 25}, {false, 0, "bash", 15}}},
-                              {99, "gone_fn", 1, {}},
-                              {20, "never_ran", 0, {{true, 6, "", 1}}}};
-    std::vector<std::string> names;
-    for (const auto& one : diagnose(look).isolated) names.push_back(one.workqueue);
-    EXPECT_THAT(names, ElementsAre("mm_percpu_wq", "", "an unknown workqueue"));
-}
-
 // What the per-CPU workqueue waited for its lock: a mean of LOCK ns over ITEMS.
 void compare_locks(DiagnoseLook& look, double lock, std::uint64_t items) {
     look.work->workqueues[1].lock = lock;
@@ -279,10 +229,6 @@ std::string words_of(const DiagnoseLook& look) {
 }
 
 TEST(DiagnosisText, IsPlain) {
-    EXPECT_THAT(diagnosis_text(diagnose(busy_look()), 80),
-                StartsWith("1.20 CPUs in kcryptd_crypt [dm_crypt] of kcryptd-254:0-1 (unbound)\n"
-                           "    kworker/u9:3 0.80, kworker/u9:4 0.40, allowed on CPUs 0-7\n"
-                           "    1000 items/s, 1.5ms each from start to end; one item was seen to use"));
     EXPECT_EQ(
         words_of(busy_look()),
         "1.20 CPUs in kcryptd_crypt [dm_crypt] of kcryptd-254:0-1 (unbound) kworker/u9:3 0.80, kworker/u9:4 "
@@ -432,18 +378,6 @@ TEST(DiagnosisText, HasACommandToCopyThatIsQuotedAndNotWrapped) {
     look.work->workqueues.at(0).now.name = look.dump->workqueues.at(0).name = "a $(reboot)";
     for (const unsigned columns : {80U, 40U})
         EXPECT_THAT(diagnosis_text(diagnose(look), columns), HasSubstr(kCommand));
-}
-
-TEST(DiagnosisText, FitsIntoItsColumns) {
-    auto look = busy_look();
-    look.isolated = {6, 7};
-    look.profile->isolated = {{20, "vmstat_update", 40, {{true, 6, "", 25}, {false, 0, "bash", 15}}}};
-    for (unsigned cpu = 0; cpu < 128; cpu += 2) look.kworkers.at(0).cpus.add(cpu);
-    for (const unsigned columns : {80U, 60U}) {
-        std::istringstream text(diagnosis_text(diagnose(look), columns));
-        for (std::string line; std::getline(text, line);)
-            EXPECT_TRUE(line.size() <= columns || line.find("wq-tunectl ab") != std::string::npos) << line;
-    }
 }
 
 TEST(DiagnosisJson, HasAllOfIt) {

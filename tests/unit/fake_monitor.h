@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "bpf/histogram.h"
+#include "bpf/work_sums.h"
 #include "bpf/work_monitor.h"
 
 namespace wq {
@@ -24,14 +25,14 @@ inline KernelWorkqueue workqueue(std::uint64_t address, const std::string& name,
 
 // The times of a workqueue: ITEMS whose wait is in BUCKET, and if LOCK > 0 as many that waited LOCK ns each
 // for the lock.
-inline WorkTimes times(std::uint64_t address, std::uint32_t items, unsigned bucket, std::uint64_t lock = 0) {
+inline std::pair<std::uint64_t, WorkTimes> times(std::uint64_t address, std::uint32_t items, unsigned bucket,
+                                                 std::uint64_t lock = 0) {
     WorkTimes out;
-    out.address = address;
     out.queued = lock > 0 ? items : 0;
     out.lock_ns = items * lock;
     out.waited.resize((40 - kTimeBits + 1) << kTimeBits);
     out.waited.at(bucket) = items;
-    return out;
+    return {address, out};
 }
 
 // Returns the samples of the test one after another. Error: after the last sample, or if failures_ has one.

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "bpf/work_profile.h"
+#include "bpf/work_monitor.h"
 
 namespace wq {
 
@@ -16,12 +16,10 @@ class FakeProfile : public WorkProfile {
         return attached_;
     }
     Result<ProfileSample> read() override { return sample_; }
-    [[nodiscard]] bool samples() const override { return samples_; }
     [[nodiscard]] std::string limits() const override { return limits_; }
 
     Result<ProfileSample> sample_ = ProfileSample{};
     Status attached_;
-    bool samples_ = true;
     std::string limits_;
     CpuSet isolated_;
 };

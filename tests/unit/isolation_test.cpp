@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bpf/work_sums.h"
+#include "bpf/work_counters.h"
 #include "service/status.h"
 #include "temp_tree.h"
 
@@ -91,33 +91,15 @@ TEST_F(IsolationTest, CountsOnlyOnceWhatTheKernelListsToo) {
     EXPECT_THAT(partitions(), SizeIs(1));
 }
 
-TEST(WatchedSums, AddUpAndComeSorted) {
-    WatchedSums sums;
-    sums.add({"mm_percpu_wq", true, "vmstat_update", 3});
-    sums.add({"events", true, "cache_reap", 5});
-    sums.add({"mm_percpu_wq", true, "vmstat_update", 4});
-    sums.add({"events", false, "cache_reap", 1});
-    sums.add_seconds(1.5);
-    sums.add_seconds(2);
-    const Watched all = sums.sums();
-    ASSERT_THAT(all.work, SizeIs(3));
-    EXPECT_EQ(all.work[0].function, "vmstat_update");
+TEST(Watched, AddsUpAndIsBounded) {
+    Watched all;
+    for (const std::uint64_t items : {3U, 4U}) all.add({"mm_percpu_wq", true, "vmstat_update", items});
+    all.add({"mm_percpu_wq", false, "vmstat_update", 1});
+    ASSERT_THAT(all.work, SizeIs(2));
     EXPECT_EQ(all.work[0].items, 7U);
-    EXPECT_EQ(all.work[1].items, 5U);
-    EXPECT_FALSE(all.work[2].per_cpu);
-    EXPECT_EQ(all.seconds, 3.5);
-    EXPECT_EQ(all.lost, 0U);
-}
-
-TEST(WatchedSums, AreBounded) {
-    WatchedSums sums;
-    for (std::size_t i = 0; i < WatchedSums::kMost + 5; i++)
-        sums.add({"w", false, "f" + std::to_string(i), 2});
-    sums.add({"w", false, "f0", 1});
-    sums.add_lost(100);
-    EXPECT_THAT(sums.sums().work, SizeIs(WatchedSums::kMost));
-    EXPECT_EQ(sums.sums().work[0].items, 3U);
-    EXPECT_EQ(sums.sums().lost, 110U);
+    for (std::size_t i = 2; i < Watched::kMost + 5; i++) all.add({"w", false, "f" + std::to_string(i), 2});
+    EXPECT_THAT(all.work, SizeIs(Watched::kMost));
+    EXPECT_EQ(all.lost, 10U);
 }
 
 TEST(HostStatus, HasTheKeysThatScriptsRelyOn) {

@@ -120,13 +120,6 @@ TEST_F(ReportCommand, UnderAnotherPolicyTheDaemonIsNotAsked) {
     EXPECT_THAT(out_, HasSubstr("not asked"));
 }
 
-TEST_F(ReportCommand, TellsTheCoresOfAHybridApart) {
-    tree_.add(File("sys/devices/cpu_core/cpus", "0-1,4-5\n"));
-    tree_.add(File("sys/devices/cpu_atom/cpus", "2-3,6-7\n"));
-    ASSERT_EQ(report("-"), kOk) << err_;
-    EXPECT_THAT(out_, AllOf(HasSubstr("4 cores (2 P-cores, 2 E-cores)"), HasSubstr("E-core: CPUs 2-3,6-7")));
-}
-
 TEST_F(ReportCommand, ReplacesNothingThatIsNotAFile) {
     tree_.link("link", "nowhere");
     for (const std::string& there : {std::string("/dev/null"), tree_.root(), tree_.path("link")}) {

@@ -28,15 +28,6 @@ std::string drawn(const Topology& topology, const Isolation& isolation = {},
     return machine_html({topology, kernel, 8, isolation});
 }
 
-// Expects each core of TOPOLOGY once, named by its lowest CPU.
-void expect_each_core_once(const Topology& topology) {
-    const std::string html = drawn(topology);
-    expect_well_formed(html);
-    EXPECT_EQ(count(html, " data-core=\""), topology.cores.size());
-    for (const CpuSet& core : topology.cores)
-        EXPECT_EQ(count(html, fmt::format(" data-core=\"{}\"", core.first())), 1U) << core.list();
-}
-
 TEST(ReportMachine, HasAnElementPerCoreAndPerThread) {
     const std::string html = drawn(machine({.sockets = 2, .cores = 12, .threads = 2}));
     expect_well_formed(html);
@@ -44,7 +35,6 @@ TEST(ReportMachine, HasAnElementPerCoreAndPerThread) {
     EXPECT_EQ(count(html, "<strong>Package"), 2U);
     EXPECT_EQ(count(html, "<p>LLC "), 2U);
     EXPECT_EQ(count(html, "<div class=\"shard\""), 4U) << "12 cores are two shards";
-    EXPECT_THAT(html, HasSubstr("Each LLC has 12 cores in 2 shards."));
     EXPECT_THAT(html, HasSubstr("data-core=\"23\"><b>23</b><b>47</b></span>"));
     EXPECT_THAT(html, HasSubstr("NUMA node 1 · 12 cores · CPUs 12-23,36-47"));
 }
@@ -119,40 +109,6 @@ TEST(ReportMachine, OfNoKnownPackageIsStillDrawn) {
     EXPECT_EQ(count(drawn(topology), " data-core=\""), 8U);
 }
 
-TEST(ReportMachine, AnLlcOfSeveralPackagesIsDrawnOnce) {
-    const auto topology = read_topology("synthetic:l3:1 pack:2 core:2 pu:1");
-    ASSERT_TRUE(topology) << topology.error().text;
-    expect_each_core_once(*topology);
-    const std::string html = drawn(*topology);
-    EXPECT_EQ(count(html, "<p>LLC "), 1U);
-    EXPECT_THAT(html, AllOf(HasSubstr("<strong>Packages 0-1</strong>"),
-                            HasSubstr("<p>LLC 0 <small>packages 0-1 · "), Not(HasSubstr("In no LLC"))));
-}
-
-TEST(ReportMachine, PackagesThatShareNothingStayApart) {
-    Topology topology = machine({.sockets = 4, .cores = 2});
-    ASSERT_EQ(topology.llcs.size(), 4U);
-    topology.llcs[1].cpus |= topology.llcs[3].cpus;
-    topology.llcs.pop_back();
-    expect_each_core_once(topology);
-    const std::string html = drawn(topology);
-    EXPECT_THAT(html,
-                AllOf(HasSubstr("<strong>Package 0</strong>"), HasSubstr("<strong>Packages 1,3</strong>"),
-                      HasSubstr("<strong>Package 2</strong>"), Not(HasSubstr("In no LLC"))));
-    topology.packages.pop_back();
-    expect_each_core_once(topology);
-    EXPECT_THAT(drawn(topology), HasSubstr("<strong>Package 1 and CPUs of no known one</strong>"));
-}
-
-TEST(ReportMachine, ACoreOfTwoLlcsOrPackagesIsDrawnOnce) {
-    Topology topology = machine({.sockets = 2, .cores = 1, .threads = 2});
-    topology.cores = {{0, 1, 2, 3}};
-    expect_each_core_once(topology);
-    topology.llcs.clear();
-    expect_each_core_once(topology);
-    EXPECT_THAT(drawn(topology), HasSubstr("In no LLC <small>1 core · 0-3"));
-}
-
 TEST(ReportMachine, TellsOfTheKernelsOwnPods) {
     const Topology topology = machine({.cores = 4});
     KernelInfo kernel = test::kernel_72();
@@ -166,15 +122,6 @@ TEST(ReportMachine, TellsOfTheKernelsOwnPods) {
     kernel.pods_unread = "<no BTF>";
     EXPECT_THAT(drawn(topology, {}, kernel), HasSubstr("Computed from sysfs; &lt;no BTF&gt;</p>"));
     EXPECT_THAT(drawn(topology, {}, test::kernel_612()), HasSubstr("this kernel has no cache_shard"));
-}
-
-TEST(ReportMachine, OfEightThousandCpusIsSmall) {
-    const auto topology = read_topology("synthetic:pack:32 l3:16 core:8 pu:2");
-    ASSERT_TRUE(topology) << topology.error().text;
-    const std::string html = drawn(*topology);
-    EXPECT_EQ(count(html, " data-core=\""), 4096U);
-    EXPECT_EQ(count(html, "<p>LLC "), 512U);
-    EXPECT_LT(html.size(), 1U << 20);
 }
 
 }  // namespace

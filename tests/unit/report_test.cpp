@@ -124,7 +124,7 @@ TEST(ReportPlan, GroupsTargetsThatDifferInTheirNamesAlone) {
 
 std::string result_of(const std::vector<VerdictRecord>& trials, const std::vector<PlanLine>& plan,
                       const json& status = nullptr) {
-    return result_html({trials, plan, status, "6.12"});
+    return result_html({trials, plan, status});
 }
 
 VerdictRecord ended(const std::string& target, Judgement outcome, double percent) {
@@ -152,13 +152,9 @@ TEST(ReportResult, NamesWhatWasImprovedByHowMuchAndWhatIsInForce) {
                               "<code>raid5wq</code> <strong>latency 4.2% worse (3.2 to 5.2)</strong> with "
                               "<code>smt</code> in place of <code>cache</code> (not in force now)"),
                     HasSubstr("<strong>1</strong> <span class=\"undecided\">undecided</span></li>"),
-                    HasSubstr("would change 2 of 3 targets: <code>cache</code> → <code>smt</code>"),
-                    HasSubstr("smt<span class=\"quiet\">what was tried"),
-                    HasSubstr("<td data-label=\"Scope\" class=\"scope\">smt</td>")));
-    EXPECT_THAT(html, HasSubstr("<strong>2</strong> <code>raid5wq</code> <code>writeback</code>"));
+                    HasSubstr("would change 2 of 3 targets: <code>cache</code> → <code>smt</code>")));
     EXPECT_LT(html.find("kcryptd-1"), html.find("raid5wq"));
-    EXPECT_EQ(count(html, "role=\"img\""), 3U) << "a bar for each";
-    EXPECT_THAT(html, Not(HasSubstr("State")));
+    EXPECT_EQ(count(history_html(trials), "role=\"img\""), 3U) << "a bar for each";
 }
 
 TEST(ReportResult, TheLastJudgedTrialOfTheSameArmsCounts) {
@@ -167,12 +163,12 @@ TEST(ReportResult, TheLastJudgedTrialOfTheSameArmsCounts) {
                                          ended("kcryptd-1", Judgement::undecided, 1)};
     trials.back().judged = false;
     std::string html = result_of(trials, {});
-    EXPECT_THAT(html, AllOf(HasSubstr("▼ improved"), Not(HasSubstr("regressed")), Not(HasSubstr("cut off")),
-                            HasSubstr("this target is not there now")));
+    EXPECT_THAT(html, AllOf(HasSubstr("▼ improved"), Not(HasSubstr("regressed")), Not(HasSubstr("cut off"))));
     trials[0].key.candidate = "system";
     trials[0].key.kernel = "6.8";
     html = result_of(trials, {});
-    EXPECT_THAT(html, AllOf(HasSubstr("▼ improved"), HasSubstr("▲ regressed"), HasSubstr("with kernel 6.8")));
+    EXPECT_THAT(html, AllOf(HasSubstr("▼ improved"), HasSubstr("▲ regressed")));
+    EXPECT_EQ(count(history_html(trials, "6.12"), "with kernel 6.8"), 1U);
     trials.erase(trials.begin(), trials.begin() + 2);
     EXPECT_THAT(result_of(trials, {}),
                 HasSubstr("<strong>1</strong> <span class=\"cut-off\">cut off</span>"));
@@ -186,10 +182,9 @@ TEST(ReportResult, ManyAreShortened) {
     const std::string html = result_of(trials, {});
     expect_well_formed(html);
     EXPECT_THAT(html, AllOf(HasSubstr("<strong>40</strong> <span class=\"improved\">▼ improved"),
-                            HasSubstr("<li>and 36 more</li>"),
-                            HasSubstr("<summary>28 further comparisons</summary>"), HasSubstr("kcryptd-38")));
+                            HasSubstr("<li>and 36 more</li>"), HasSubstr("kcryptd-38")));
     EXPECT_LT(html.find("kcryptd-39"), html.find("kcryptd-38")) << "the largest gain comes first";
-    EXPECT_THAT(result_of({ended("kcryptd-1", Judgement::regressed, 265)}, {}),
+    EXPECT_THAT(history_html({ended("kcryptd-1", Judgement::regressed, 265)}),
                 AllOf(HasSubstr("▲ regressed"), HasSubstr("latency 270% worse (260 to 270)"),
                       HasSubstr("class=\"beyond\"")));
 }
@@ -217,17 +212,14 @@ TEST(ReportResult, TellsWhatTheDaemonSays) {
     EXPECT_THAT(html, AllOf(HasSubstr("Compared now</strong>: <code>kcryptd-1</code>: 12 to 1 that "
                                       "&lt;script&gt; is better than cache, 3 "
                                       "of 64 pairs"),
-                            HasSubstr("<td data-label=\"The kernel had\">default</td>"),
-                            HasSubstr("<td data-label=\"State\">trial</td>"),
                             HasSubstr("Nothing was compared here yet")));
 }
 
-TEST(ReportResult, OfADescribedMachineHasNothingInForce) {
+TEST(ReportResult, OfADescribedMachineSaysSo) {
     const Topology topology = machine({.cores = 12, .threads = 2});
     std::vector<PlanLine> plan = {plan_line(topology, "*", "default", Scope::cache)};
-    EXPECT_THAT(result_of({}, plan),
-                AllOf(HasSubstr("only describes a machine"),
-                      HasSubstr("<code>cache</code> → <code>smt</code>"), Not(HasSubstr("In force"))));
+    EXPECT_THAT(result_of({}, plan), AllOf(HasSubstr("only describes a machine"),
+                                           HasSubstr("<code>cache</code> → <code>smt</code>")));
     plan[0].action = Action::none;
     EXPECT_THAT(result_of({}, plan), HasSubstr("keeps the kernel&#39;s setting"));
 }
@@ -287,20 +279,6 @@ TEST(ReportTrials, OfAbsurdSettingsAndReadingsStayInTheirFrame) {
     EXPECT_LT(html.find("/>", dots) - dots, 200U) << "coordinates are of the frame";
 }
 
-TEST(ReportTrials, SayWhatBetterAlsoHangsOn) {
-    VerdictRecord one = trial(8, 0.9);
-    one.differences[0] = {"psi:<io>", false, std::vector<double>(8, std::log(1.1))};
-    const std::string html = trials_html({one});
-    const double log = running_evidence(one.differences[0].last, 0.02).log_regressed.back();
-    EXPECT_GT(log, running_evidence(one.differences[1].last, 0.02).log_regressed.back());
-    EXPECT_THAT(html, HasSubstr("The verdict &quot;improved&quot; requires that no counter&#39;s evidence"));
-    EXPECT_THAT(html,
-                HasSubstr(fmt::format("is above 1. Highest: psi:&lt;io&gt; {:.3g}.</p>", std::exp(log))));
-    one.differences.pop_back();
-    EXPECT_THAT(trials_html({one}), Not(HasSubstr("The verdict &quot;improved&quot; requires")))
-        << "one counter says all itself";
-}
-
 // With a counter that is better when higher, twice the value is half the cost.
 TEST(ReportTrials, WhatIsBetterWhenHigherIsDrawnAsACost) {
     const VerdictRecord lower = trial(9);
@@ -314,35 +292,9 @@ TEST(ReportTrials, WhatIsBetterWhenHigherIsDrawnAsACost) {
     for (int i = 0; i < 3; i++) comparison.add({PairValues{100, 200}});
     one.differences = differences_of(comparison.columns());
     one.standing = standing_of(comparison);
-    const auto evidence = running_evidence(one.differences[0].last, 0.02);
-    EXPECT_DOUBLE_EQ(evidence.log_improved.back(), one.standing.log_improved);
-    EXPECT_GT(evidence.log_improved.back(), 0);
-    EXPECT_LT(evidence.log_regressed.back(), 0);
-    const std::string html = trials_html({one});
-    EXPECT_THAT(html, AllOf(HasSubstr("<td data-label=\"Effect\" class=\"num\">50% better</td>"),
-                            Not(HasSubstr("100%"))));
-}
-
-TEST(ReportTrials, NamesAtTheEdgeStayApart) {
-    VerdictRecord one = trial(6);
-    one.differences[1].last.assign(6, std::log(1.02));  // the median is at the tolerance
-    one.standing.effect = {2, {}};
-    const auto y_of = [](const std::string& html, const std::string& name) {
-        const auto end = html.find(" text-anchor=\"start\" class=\"mark\">" + name + "<");
-        EXPECT_NE(end, std::string::npos) << name;
-        return std::stod(html.substr(html.rfind("y=\"", end) + 3));
-    };
-    std::string html = trials_html({one});
-    EXPECT_GE(std::abs(y_of(html, "tolerated") - y_of(html, "median")), 11.9);
-    EXPECT_THAT(html, Not(HasSubstr("&gt;1000%")));
-    one.differences[1].last[2] = std::log(100);
-    html = trials_html({one});
-    EXPECT_THAT(html,
-                AllOf(HasSubstr(">&gt;1000%<"), HasSubstr("values above 1000% worse are drawn at the edge")));
-    const double bottom =
-        std::max({y_of(html, "tolerated"), y_of(html, "median"), y_of(html, "worse"), y_of(html, "better")});
-    EXPECT_LT(bottom, 210) << "in the frame";
-    EXPECT_GE(std::abs(y_of(html, "worse") - y_of(html, "better")), 11.9);
+    EXPECT_THAT(
+        trials_html({one}),
+        AllOf(HasSubstr("<td data-label=\"Effect\" class=\"num\">50% better</td>"), Not(HasSubstr("100%"))));
 }
 
 TEST(ReportTrials, OlderOnesAreFolded) {

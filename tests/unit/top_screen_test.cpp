@@ -20,7 +20,6 @@
 
 #include "ctl/observe/top_command.h"
 #include "ctl/observe/top_screen.h"
-#include "ctl/observe/top_wait.h"
 #include "ctl/options.h"
 #include "fake_monitor.h"
 #include "temp_tree.h"
@@ -71,86 +70,6 @@ TEST(TopWait, EndsAtATimeASignalAKeyOrTheEndOfInput) {
     EXPECT_EQ(wait.until(Clock::now() + kLong, true), TopWait::Event::quit);
 }
 
-// Replaces the standard output by a pipe; the destructor restores it.
-class Output {
-  public:
-    Output() : before_(::dup(STDOUT_FILENO)) {
-        int ends[2];
-        EXPECT_EQ(::pipe(ends), 0);
-        std::fflush(stdout);
-        ::dup2(ends[1], STDOUT_FILENO);
-        ::close(ends[1]);
-        reader_ = Fd(ends[0]);
-        room_ = static_cast<std::size_t>(::fcntl(STDOUT_FILENO, F_GETPIPE_SZ));
-    }
-    ~Output() { ::dup2(before_.get(), STDOUT_FILENO); }
-    [[nodiscard]] std::size_t room() const { return room_; }
-    std::string take(std::size_t most) {
-        std::string out(most, '\0');
-        out.resize(static_cast<std::size_t>(std::max<ssize_t>(::read(reader_.get(), out.data(), most), 0)));
-        return out;
-    }
-
-  private:
-    Fd before_, reader_;
-    std::size_t room_ = 0;
-};
-
-TEST(TopWait, ASignalEndsAWriteThatNobodyTakes) {
-    for (const int one : {SIGINT, SIGTERM, SIGHUP}) {
-        Result<bool> written;
-        std::size_t taken = 0;
-        {
-            Output output;
-            TopWait wait;
-            ::raise(one);
-            written = wait.write(std::string(output.room() + 1, 'x'));
-            taken = output.take(2 * output.room()).size();
-            EXPECT_EQ(taken, output.room()) << "all that there was room for";
-        }
-        ASSERT_TRUE(written);
-        EXPECT_FALSE(*written) << one;
-    }
-}
-
-TEST(TopWait, AWriteThatIsTakenIsNotCutOff) {
-    const std::string text(10'000, 'x');
-    Result<bool> written;
-    std::string taken;
-    TopWait::Event then{};
-    {
-        Output output;
-        TopWait wait;
-        ::raise(SIGTERM);
-        written = wait.write(text);
-        taken = output.take(2 * text.size());
-        then = wait.until(Clock::now() + kLong, false);
-    }
-    EXPECT_TRUE(written.value());
-    EXPECT_EQ(taken, text);
-    EXPECT_EQ(then, TopWait::Event::quit) << "the signal waits its turn";
-}
-
-TEST(TopWait, AResizedTerminalEndsNoWrite) {
-    Result<bool> written;
-    std::string rest;
-    {
-        Output output;
-        TopWait wait;
-        ::raise(SIGWINCH);
-        std::thread reader([&] {
-            for (std::size_t left = output.room() + 1; left > 0;) {
-                rest = output.take(left);
-                left -= rest.size();
-            }
-        });
-        written = wait.write(std::string(output.room(), 'x') + "y");
-        reader.join();
-    }
-    EXPECT_TRUE(written.value());
-    EXPECT_EQ(rest.back(), 'y');
-}
-
 bool sigterm_is_blocked() {
     sigset_t now;
     ::sigprocmask(SIG_SETMASK, nullptr, &now);
@@ -178,19 +97,15 @@ TEST(TopWait, AWriteThatFailsSaysSoAndSignalsAreAsTheyWere) {
 // A process on a terminal of its own. Only shows() reads its output.
 class OnTerminal {
   public:
-    // DOES gets a pipe to the test: each byte ends one wait_until_told().
-    OnTerminal(const char* term, unsigned short lines, const std::function<int(const Fd& tell)>& does) {
-        const winsize size{lines, 100, 0, 0};
-        int ends[2], master = -1;
-        EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-        told_ = Fd(ends[0]);
-        const Fd tell(ends[1]);
+    OnTerminal(const char* term, const std::function<int()>& does) {
+        const winsize size{24, 100, 0, 0};
+        int master = -1;
         pid_ = ::forkpty(&master, nullptr, nullptr, &size);
         if (pid_ == 0) {
             ::setenv("TERM", term, 1);
             ::unsetenv("LINES");
             ::unsetenv("COLUMNS");
-            ::_exit(does(tell));
+            ::_exit(does());
         }
         master_ = Fd(master);
     }
@@ -202,11 +117,6 @@ class OnTerminal {
     OnTerminal(const OnTerminal&) = delete;
     OnTerminal& operator=(const OnTerminal&) = delete;
 
-    void wait_until_told() {
-        char byte = 0;
-        EXPECT_EQ(::read(told_.get(), &byte, 1), 1) << "it ended";
-    }
-    void kill(int signal) const { ::kill(pid_, signal); }
     void type(std::string_view keys) const {
         EXPECT_EQ(::write(master_.get(), keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
     }
@@ -239,21 +149,12 @@ class OnTerminal {
         }
         return -1;
     }
-    [[nodiscard]] termios settings() const {
-        termios out{};
-        EXPECT_EQ(::tcgetattr(master_.get(), &out), 0);
-        return out;
-    }
 
   private:
     pid_t pid_ = -1;
-    Fd master_, told_;
+    Fd master_;
     std::string seen_;
 };
-
-void tell_by(const Fd& tell) {
-    if (::write(tell.get(), "x", 1) != 1) ::_exit(99);
-}
 
 TopInterval interval(unsigned rows) {
     TopInterval out;
@@ -263,29 +164,9 @@ TopInterval interval(unsigned rows) {
     return out;
 }
 
-// A terminal buffers 64 KiB. Each of the 6000 lines has more than 30 non-blank characters.
-TEST(TopScreen, ASignalEndsItWhereTheTerminalTakesNothing) {
-    OnTerminal process("xterm", 6000, [](const Fd& tell) {
-        const TopWait wait;
-        auto screen = TopScreen::open({});
-        if (!screen) return 98;
-        tell_by(tell);
-        for (;;) screen->show(interval(6000), "");
-    });
-    process.wait_until_told();
-    const auto during = process.settings();
-    EXPECT_EQ(during.c_lflag & (ECHO | ICANON), 0U);
-    EXPECT_EQ(during.c_iflag & IXON, 0U) << "Ctrl-S would stop it";
-    process.kill(SIGTERM);
-    EXPECT_EQ(process.exit_code(), 0);
-    const auto after = process.settings();
-    EXPECT_EQ(after.c_lflag & (ECHO | ICANON), ECHO | ICANON);
-    EXPECT_EQ(after.c_iflag & IXON, IXON);
-}
-
 TEST(TopScreen, NeedsACursorThatMoves) {
     for (const char* term : {"dumb", "no-such-terminal"}) {
-        OnTerminal process(term, 24, [&](const Fd&) {
+        OnTerminal process(term, [&] {
             const auto screen = TopScreen::open({});
             if (screen) return 1;
             const std::string expected =
@@ -306,7 +187,7 @@ int run_until_quit(TopScreen& screen) {
 }
 
 TEST(TopScreen, KeysOpenTheGraphOfTheSelectedRowAndTheHelp) {
-    OnTerminal process("xterm", 24, [](const Fd&) {
+    OnTerminal process("xterm", [] {
         auto screen = TopScreen::open({});
         if (!screen) return 98;
         TopInterval one = interval(2);
@@ -343,7 +224,7 @@ TEST(TopScreen, ARecordingHasGraphsToo) {
     one.workqueues[0].p50 = 8000;
     one.workqueues[0].p99 = 84'000;
     tree.write("recording", interval_json({one, 1'700'000'000, "", true}, true).dump() + "\n");
-    OnTerminal process("xterm", 24, [&](const Fd&) {
+    OnTerminal process("xterm", [&] {
         TopOptions options;
         options.replay = tree.path("recording");
         return replay(options);

@@ -4,10 +4,79 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <random>
+#include <tuple>
+#include <vector>
 
 namespace wq {
 namespace {
+
+TEST(Histogram, BucketsAscendWithoutGapsAndStayInTheirRange) {
+    unsigned before = 0;
+    for (std::uint64_t ns = 1; ns < 100'000; ns++) {
+        const unsigned bucket = wq_bucket(ns);
+        ASSERT_GE(bucket, before) << ns;
+        ASSERT_LE(bucket, before + 1) << ns;
+        before = bucket;
+    }
+    for (int octave = 17; octave < 64; octave++) {
+        const std::uint64_t power = std::uint64_t{1} << octave;
+        const unsigned step = octave <= 40 ? 1 : 0;
+        EXPECT_EQ(wq_bucket(power), std::min<unsigned>(wq_bucket(power - 1) + step, WQ_BUCKETS - 1))
+            << octave;
+    }
+    EXPECT_EQ(wq_bucket(~std::uint64_t{0}), WQ_BUCKETS - 1U);
+}
+
+TEST(Histogram, WhatItSaysOfOneValueIsThatValueToOnePercent) {
+    for (double value = 1; value < 1e12; value *= 1.003) {
+        const auto ns = static_cast<std::uint64_t>(value);
+        Histogram one;
+        one.add(wq_bucket(ns), 1);
+        const double limit = ns < 128 ? 0.5 : 0.004 * static_cast<double>(ns);
+        EXPECT_NEAR(one.percentile(0.99), static_cast<double>(ns), limit);
+    }
+}
+
+TEST(Histogram, PercentilesOfALongTailAreThoseOfTheSortedValues) {
+    std::mt19937_64 random(7);
+    std::lognormal_distribution<double> waits(std::log(20'000), 1.5);
+    std::vector<std::uint64_t> values(50'000);
+    Histogram histogram;
+    for (auto& value : values) {
+        value = static_cast<std::uint64_t>(waits(random));
+        histogram.add(wq_bucket(value), 1);
+    }
+    std::sort(values.begin(), values.end());
+    EXPECT_EQ(histogram.items(), values.size());
+    for (const double share : {0.1, 0.5, 0.9, 0.99, 0.999}) {
+        const auto rank = static_cast<std::size_t>(std::ceil(share * 50'000)) - 1;
+        const auto exact = static_cast<double>(values[rank]);
+        EXPECT_NEAR(histogram.percentile(share), exact, 0.01 * exact) << share;
+    }
+}
+
+TEST(Histogram, OfFewerBucketsIsAsExactAsTheyAreWide) {
+    for (double ns = 1; ns < 1e12; ns = ns * 1.07 + 1) {
+        Histogram one(3);
+        one.add(wq_bucket_by(static_cast<std::uint64_t>(ns), 3), 1);
+        EXPECT_NEAR(one.percentile(0.5), ns, ns / 8 + 1);
+    }
+    EXPECT_EQ(wq_bucket_by(~std::uint64_t{0}, 3), WQ_TIME_BUCKETS - 1U);
+}
+
+TEST(Histogram, MeanIsThatOfTheValues) {
+    Histogram exact(3), wide(3);
+    EXPECT_EQ(exact.mean() + exact.percentile(0.99), 0);
+    exact.add(2, 1);
+    exact.add(6, 3);
+    EXPECT_EQ(exact.mean(), 5);
+    for (const std::uint64_t ns : {1000U, 20'000U, 3'000'000U}) wide.add(wq_bucket_by(ns, 3), 1);
+    EXPECT_NEAR(wide.mean(), 1'007'000, 1'007'000 / 16.0);
+}
 
 // Like wq_sums, with zero for each member that is not named.
 struct Sums {
@@ -18,21 +87,51 @@ struct Sums {
     }
 };
 
-TEST(WorkSums, EachItemTimed) {
+TEST(WorkSums, BecomeTheCountsOfAWindow) {
+    const struct {
+        const char* what;
+        std::uint64_t queued;
+        Sums sums;
+        WorkCount is;
+    } rows[] = {
+        {"each item timed",
+         3,
+         {.timed = 3, .lock = 30, .latency = 600, .exec = 300, .stuck = 1, .ended = 3},
+         {.items = 3, .latency = 200, .exec = 100, .stuck = 1}},
+        {"what is open counts with its age, and without a start has no time from there",
+         10,
+         {.timed = 10, .latency = 1000, .exec = 90, .ended = 8, .pending = 1, .running = 1},
+         {.items = 8, .latency = 100, .exec = 10, .unfinished = 2}},
+        {"what neither ended nor is open was lost",
+         10,
+         {.timed = 10, .latency = 700, .ended = 6, .pending = 1},
+         {.items = 6, .latency = 100, .unfinished = 1, .lost = 3}},
+        {"the timed stand for the others",
+         100'000,
+         {.timed = 1000, .latency = 99'000, .stuck = 50, .ended = 980, .pending = 10},
+         {.items = 98'000, .latency = 100, .stuck = 5000, .unfinished = 1000, .lost = 1000}},
+        {"none timed is not none", 7, {}, {.items = 7}},
+        // If items come just as the window ends, the two counts may differ by one.
+        {"never more than were queued",
+         2,
+         {.timed = 3, .latency = 2, .stuck = 3, .ended = 1, .pending = 1},
+         {.items = 0, .latency = 1, .stuck = 2, .unfinished = 1, .lost = 1}},
+    };
+    for (const auto& row : rows) {
+        SCOPED_TRACE(row.what);
+        const WorkCount count = count_of(row.queued, row.sums, Histogram());
+        EXPECT_EQ(std::tuple(count.items, count.unfinished, count.lost, count.stuck, count.timed),
+                  std::tuple(row.is.items, row.is.unfinished, row.is.lost, row.is.stuck, row.sums.timed));
+        EXPECT_DOUBLE_EQ(count.latency, row.is.latency);
+        EXPECT_DOUBLE_EQ(count.exec, row.is.exec);
+        EXPECT_EQ(count.tail, 0);
+        EXPECT_TRUE(std::isnan(count.throughput) && std::isnan(count.cpu));
+    }
     Histogram waited;
     waited.add(wq_bucket(100), 3);
-    const WorkCount count = count_of(
-        3, Sums{.timed = 3, .lock = 30, .latency = 600, .exec = 300, .stuck = 1, .ended = 3}, waited);
-    EXPECT_EQ(count.items, 3U);
-    EXPECT_EQ(count.timed, 3U);
-    EXPECT_EQ(count.stuck, 1U);
-    EXPECT_EQ(count.unfinished + count.lost, 0U);
-    EXPECT_DOUBLE_EQ(count.latency, 200);
-    EXPECT_DOUBLE_EQ(count.exec, 100);
+    const WorkCount count = count_of(3, rows[0].sums, waited);
     EXPECT_DOUBLE_EQ(count.lock, 10);
     EXPECT_NEAR(count.tail, 100, 1);
-    EXPECT_TRUE(std::isnan(count.throughput));
-    EXPECT_TRUE(std::isnan(count.cpu));
 }
 
 TEST(WorkSums, ProducersHaveAMeanAndAHistogram) {
@@ -50,53 +149,6 @@ TEST(WorkSums, ProducersHaveAMeanAndAHistogram) {
     for (unsigned i = 0; i < count.enqueued.size(); i++) shown.add(i, count.enqueued[i]);
     EXPECT_NEAR(shown.percentile(0.5), 1000, 1000 / 8.0);
     EXPECT_NEAR(shown.percentile(0.99), 1e5, 1e5 / 8);
-}
-
-// An unfinished item counts with its age. If it did not start, it has no execution time.
-TEST(WorkSums, OpenItemsCountWithTheirAge) {
-    const WorkCount count =
-        count_of(10, Sums{.timed = 10, .latency = 1000, .exec = 90, .ended = 8, .pending = 1, .running = 1},
-                 Histogram());
-    EXPECT_EQ(count.items, 8U);
-    EXPECT_EQ(count.unfinished, 2U);
-    EXPECT_EQ(count.lost, 0U);
-    EXPECT_DOUBLE_EQ(count.latency, 100);
-    EXPECT_DOUBLE_EQ(count.exec, 10);
-    EXPECT_EQ(count.tail, 0);
-}
-
-TEST(WorkSums, WhatNeitherEndedNorIsOpenWasLost) {
-    const WorkCount count =
-        count_of(10, Sums{.timed = 10, .latency = 600, .ended = 6, .pending = 1}, Histogram());
-    EXPECT_EQ(count.lost, 3U);
-    EXPECT_EQ(count.items, 6U);
-}
-
-// All items are counted, only some are timed. The timed ones stand for the others.
-TEST(WorkSums, SampledItemsStandForTheOthers) {
-    const WorkCount count =
-        count_of(100'000, Sums{.timed = 1000, .latency = 99'000, .stuck = 50, .ended = 980, .pending = 10},
-                 Histogram());
-    EXPECT_EQ(count.timed, 1000U);
-    EXPECT_EQ(count.unfinished, 1000U);
-    EXPECT_EQ(count.lost, 1000U);
-    EXPECT_EQ(count.items, 98'000U);
-    EXPECT_EQ(count.stuck, 5000U);
-    EXPECT_DOUBLE_EQ(count.latency, 100);
-}
-
-TEST(WorkSums, NoneTimedIsNotNone) {
-    const WorkCount count = count_of(7, Sums{}, Histogram());
-    EXPECT_EQ(count.items, 7U);
-    EXPECT_EQ(count.timed, 0U);
-    EXPECT_EQ(count.latency, 0);
-}
-
-// If items come just as the window ends, the two counts may differ by one.
-TEST(WorkSums, NeverMoreThanWereQueued) {
-    const WorkCount count = count_of(2, Sums{.timed = 3, .stuck = 3, .ended = 1, .pending = 1}, Histogram());
-    EXPECT_EQ(count.items + count.unfinished + count.lost, 2U);
-    EXPECT_LE(count.stuck, 2U);
 }
 
 struct Statistics {

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "bpf/work_monitor.h"
-#include "bpf/work_profile.h"
 #include "ctl/command.h"
 #include "ctl/commands/judge_command.h"
 #include "ctl/fleet/fleet_command.h"
@@ -14,7 +13,6 @@
 #include "ctl/machine.h"
 #include "ctl/observe/diagnosis.h"
 #include "ctl/observe/dump_command.h"
-#include "ctl/observe/isolation_command.h"
 #include "ctl/observe/top_command.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
@@ -112,9 +110,9 @@ int run_status(const Given& g) {
     if (!g.isolation) return status(g.options, g.target, g.verbose);
     if (!g.options.root.empty())
         throw CLI::ValidationError("status --isolation watches the running kernel: no --root");
-    const auto statistics = make_bpf_monitor(false);
+    const auto monitor = make_bpf_monitor();
     const auto profile = make_bpf_profile();
-    return isolation({g.seconds, g.options.json}, {Paths{}, *statistics, *profile});
+    return isolation({g.seconds, g.options.json}, {Paths{}, *monitor, *profile});
 }
 
 void add_plan(CLI::App& command, Given& g) {

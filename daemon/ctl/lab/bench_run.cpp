@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <optional>
 
-#include "bpf/histogram.h"
+#include "bpf/work_sums.h"
 #include "counters/counter_table.h"
 #include "ctl/lab/bench.h"
 #include "machine/workqueue_fs.h"

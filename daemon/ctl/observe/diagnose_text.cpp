@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/text.h"
@@ -16,18 +17,33 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kLeastCpu = 0.01;    // CPUs; work that uses less only counts in the summary
-constexpr double kHintCpu = 0.05;     // CPUs; below this, no comparison of scopes is suggested
-constexpr double kLockShare = 0.10;   // below this, the wait for the lock is not mentioned
-constexpr double kContention = 0.01;  // of the latency; below this, no scope can gain much by the lock
-constexpr std::size_t kMostWork = 12;
+constexpr double kLeastCpu = 0.01;     // CPUs; work that uses less only counts in the summary
+constexpr double kHintCpu = 0.05;      // CPUs; below this, no comparison of scopes is suggested
+constexpr double kLockShare = 0.10;    // below this, the wait for the lock is not mentioned
+constexpr double kContention = 0.01;   // of the latency; below this, no scope can gain much by the lock
+constexpr std::size_t kMostWork = 12;  // functions
+constexpr std::size_t kMostOrigins = 3;
 constexpr std::size_t kMostNamed = 3;  // kworkers
 
-std::string kind_text(const DiagnosedWorkqueue& wq) {
-    if (wq.kind.empty()) return "";
-    if (wq.kind == "bh") return " (in soft interrupts)";
-    if (wq.kind == "per-cpu") return " (per-CPU)";
-    return fmt::format(" ({})", wq.kind);
+std::string kind_text(const std::string& kind) {
+    if (kind.empty()) return "";
+    if (kind == "bh") return " (in soft interrupts)";
+    return fmt::format(" ({})", kind == "per-cpu" ? "per-CPU" : kind);
+}
+
+std::string head_of(const IsolatedFinding& one, const CpuSet& isolated) {
+    std::string of = " in a soft interrupt";
+    if (!one.workqueue.empty()) of = " of " + printable(one.workqueue);
+    of += kind_text(one.kind);
+    return fmt::format("{} of {}{} on isolated CPUs {}", plural(one.items, "item"),
+                       one.function.empty() ? "an unknown function" : printable(one.function), of,
+                       isolated.list());
+}
+
+std::string text_of(const WorkOrigin& origin) {
+    return origin.timer ? fmt::format("{} queued by a timer on CPU {}", origin.items, origin.cpu)
+                        : fmt::format("{} queued on CPU {}, where {} ran", origin.items, origin.cpu,
+                                      printable(origin.task));
 }
 
 class Text {
@@ -214,7 +230,7 @@ class Text {
     void explain(const BusyWork& work, const DiagnosedWorkqueue& wq) {
         out_.begin(fmt::format("{:.2f} CPUs in {} of {}{}", work.cpu,
                                work.function.empty() ? "work" : printable(work.function), printable(wq.name),
-                               kind_text(wq)));
+                               kind_text(wq.kind)));
         say_kworkers(work);
         say_times(work);
         if (!explained_.insert(work.workqueue).second) return;
@@ -243,7 +259,7 @@ class Text {
         for (std::size_t i = 0; i < d_.workqueues.size(); i++) {
             const auto& wq = d_.workqueues[i];
             if (explained_.contains(i) || !wq.has_events()) continue;
-            out_.begin(printable(wq.name) + kind_text(wq));
+            out_.begin(printable(wq.name) + kind_text(wq.kind));
             say_events(wq);
         }
     }
@@ -352,6 +368,64 @@ Json workqueue_json(const DiagnosedWorkqueue& wq) {
 }
 
 }  // namespace
+
+std::vector<IsolatedFinding> isolated_findings(const std::vector<IsolatedWork>& work,
+                                               const std::map<std::uint64_t, KernelWorkqueue>& workqueues) {
+    std::vector<IsolatedFinding> out;
+    for (const auto& one : work) {
+        if (one.items == 0) continue;
+        const auto at = workqueues.find(one.workqueue);
+        const bool known = one.workqueue != 0 && at != workqueues.end();
+        out.push_back({known                ? at->second.name
+                       : one.workqueue != 0 ? "an unknown workqueue"
+                                            : "",
+                       !known               ? ""
+                       : at->second.unbound ? "unbound"
+                                            : "per-cpu",
+                       one.function, one.items, one.origins});
+    }
+    std::ranges::stable_sort(out, std::ranges::greater{}, &IsolatedFinding::items);
+    return out;
+}
+
+void tell_isolated(Paragraphs& out, const std::vector<IsolatedFinding>& findings, const CpuSet& isolated) {
+    for (std::size_t i = 0; i < std::min(findings.size(), kMostWork); i++) {
+        const IsolatedFinding& one = findings[i];
+        out.begin(head_of(one, isolated));
+        for (std::size_t k = 0; k < std::min(one.origins.size(), kMostOrigins); k++)
+            out.say(text_of(one.origins[k]));
+        if (one.origins.size() > kMostOrigins)
+            out.say(fmt::format("and from {} more", plural(one.origins.size() - kMostOrigins, "place")));
+        if (one.kind == "unbound")
+            out.say(
+                "The cpumask of this workqueue and the mask of all unbound workqueues decide where it runs.");
+    }
+    if (findings.size() > kMostWork)
+        out.say(fmt::format("and {} more", plural(findings.size() - kMostWork, "function")));
+}
+
+Json isolated_json(const std::vector<IsolatedFinding>& findings) {
+    Json out = Json::array();
+    for (const auto& one : findings) {
+        Json origins = Json::array();
+        for (const auto& origin : one.origins)
+            origins.push_back({{"timer", origin.timer},
+                               {"cpu", origin.cpu},
+                               {"task", word_or_null(origin.task)},
+                               {"items", origin.items}});
+        out.push_back({{"workqueue", word_or_null(one.workqueue)},
+                       {"kind", word_or_null(one.kind)},
+                       {"function", one.function},
+                       {"items", one.items},
+                       {"origins", std::move(origins)}});
+    }
+    return out;
+}
+
+void Paragraphs::add(const std::string& text, std::size_t indent) {
+    const std::size_t width = columns_ > indent + 20 ? columns_ - indent : 20;
+    for (const auto& line : wrap(text, width)) text_ += std::string(indent, ' ') + line + '\n';
+}
 
 std::string diagnosis_text(const Diagnosis& diagnosis, std::size_t columns) {
     return Text(diagnosis, columns).all();

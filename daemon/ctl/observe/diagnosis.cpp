@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // CPU time is attributed to work in one of three ways, the first that this kernel supports:
 //   ticks       Each scheduler tick that finds a kworker running is a sample of its function. The exact CPU
-//               time of the task is divided by its samples, so ticks that a busy hypervisor lost do not
-//               matter. For a task that has ended, a sample counts as one tick. Work in soft interrupts has
-//               no kworker: its time from start to end is used.
+//               time of the task is divided by its samples. Work in soft interrupts has no kworker: its time
+//               from start to end is used.
 //   statistics  PWQ_STAT_CPU_TIME of each workqueue is divided among its functions by the time that they
-//               took; a function gets at most that time. The rest belongs to items that did not end, whose
-//               functions are not known.
+//               took, at most that; the rest belongs to items that did not end.
 //   names       CPU time of each kworker, by the name that the kernel gives its work.
-// The first two do not see a CPU without a tick (nohz_full). The total is exact: it is the CPU time of the
-// tasks.
+// The first two do not see a CPU without a tick (nohz_full). The total is that of the tasks.
 #include "ctl/observe/diagnosis.h"
 
 #include <algorithm>

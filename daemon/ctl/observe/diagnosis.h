@@ -7,13 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/cpu_set.h"
 #include "bpf/work_monitor.h"
-#include "bpf/work_profile.h"
 #include "ctl/command.h"
-#include "ctl/observe/isolation_command.h"
 #include "ctl/observe/top_rates.h"
 #include "machine/device_mapper.h"
 #include "machine/kernel_dump.h"
@@ -22,6 +21,50 @@
 #include "machine/scope.h"
 
 namespace wq::ctl {
+
+// Text in paragraphs, wrapped at COLUMNS: a line, and indented lines below it.
+class Paragraphs {
+  public:
+    explicit Paragraphs(std::size_t columns) : columns_(columns) {}
+
+    // Begins a paragraph; an empty line precedes it, unless it is the first.
+    void begin(const std::string& line) {
+        if (!text_.empty()) text_ += '\n';
+        note(line);
+    }
+    void say(const std::string& line) { add(line, kIndent); }
+    // Adds a line that is neither indented nor a new paragraph.
+    void note(const std::string& line) { add(line, 0); }
+    // Adds a command. It is not wrapped, so that the user can copy it.
+    void command(const std::string& line) { text_ += std::string(kIndent + 2, ' ') + line + '\n'; }
+
+    [[nodiscard]] bool empty() const { return text_.empty(); }
+    std::string text() && { return std::move(text_); }
+
+  private:
+    static constexpr std::size_t kIndent = 4;
+    void add(const std::string& text, std::size_t indent);
+
+    std::size_t columns_;
+    std::string text_;
+};
+
+// Work of one function on isolated CPUs.
+struct IsolatedFinding {
+    std::string workqueue, kind;  // "": in a soft interrupt; an unknown workqueue also has no kind
+    std::string function;
+    std::uint64_t items = 0;  // items that started there
+    std::vector<WorkOrigin> origins;
+};
+
+// Returns the work that started on isolated CPUs, most items first, without work that was only queued there.
+// WORKQUEUES: the kernel's workqueues by address, for their names.
+std::vector<IsolatedFinding> isolated_findings(const std::vector<IsolatedWork>& work,
+                                               const std::map<std::uint64_t, KernelWorkqueue>& workqueues);
+
+// Adds a paragraph for each function, at most twelve.
+void tell_isolated(Paragraphs& out, const std::vector<IsolatedFinding>& findings, const CpuSet& isolated);
+nlohmann::ordered_json isolated_json(const std::vector<IsolatedFinding>& findings);
 
 // One kworker during a look.
 struct KworkerUse {
@@ -161,18 +204,21 @@ struct DiagnoseOptions {
     bool json = false;
 };
 
-// The data sources of `diagnose`. If one cannot be used, the others still are.
+// The data sources. If one cannot be used, `diagnose` uses the others.
 struct DiagnoseTools {
-    Paths paths;              // of /proc and /sys
-    WorkMonitor& monitor;     // with probes
-    WorkMonitor& statistics;  // without probes; used if the kernel refuses probes
+    Paths paths;  // of /proc and /sys
+    WorkMonitor& monitor;
     WorkProfile& profile;
-    Result<KernelDump> (*dump)();
+    Result<KernelDump> (*dump)() = nullptr;  // only for `diagnose`
 };
 
 // `wq-tunectl diagnose`: watches for a while and prints what keeps kworkers busy. A signal ends the look
 // early; then it prints what was seen so far. Fails only if nothing can be seen or printed.
 int diagnose(const DiagnoseOptions& options, const DiagnoseTools& tools);
+
+// `wq-tunectl status --isolation`: the same for the isolated CPUs: which work started there, and who queued
+// it. It attaches nothing if no CPU is isolated.
+int isolation(const DiagnoseOptions& options, const DiagnoseTools& tools);
 
 // The diagnosis in plain words, COLUMNS wide.
 std::string diagnosis_text(const Diagnosis& diagnosis, std::size_t columns);

@@ -29,10 +29,6 @@ std::string heading_of(const OwnKind& kind) {
     return fmt::format("{}NICE {}", kind.first ? "BH " : "", kind.second);
 }
 
-std::string list_or_none(const CpuSet& cpus) {
-    return cpus.empty() ? "none" : cpus.list();
-}
-
 std::string joined(const std::vector<std::string>& words, const char* gap = "  ") {
     return fmt::format("{}", fmt::join(words, gap));
 }
@@ -60,9 +56,11 @@ class DumpText {
         text_ +=
             fmt::format("kernel {}, default scope {}\n", kernel.release.empty() ? "unknown" : kernel.release,
                         dump_.default_scope ? name_of(*dump_.default_scope) : "unknown");
-        std::string masks = "unbound work on CPUs " + list_or_none(dump_.unbound);
-        if (dump_.requested) masks += ", requested " + list_or_none(*dump_.requested);
-        if (dump_.isolated) masks += ", isolated " + list_or_none(*dump_.isolated);
+        std::string masks;
+        for (const auto& [what, cpus] : {std::pair{"unbound work on CPUs ", std::optional(dump_.unbound)},
+                                         {", requested ", dump_.requested},
+                                         {", isolated ", dump_.isolated}})
+            if (cpus) masks += what + (cpus->empty() ? "none" : cpus->list());
         text_ += wrapped(masks, columns_);
     }
 
@@ -206,65 +204,65 @@ std::string shared_cpus(const Json& workqueue) {
     return joined(lists, " ");
 }
 
-// Adds a change to OUT, unless both are the same. "" for what there was or is not.
-void compare(Json& out, const std::string& what, const std::string& before, const std::string& after) {
-    if (before != after) out.push_back({{"what", what}, {"before", before}, {"after", after}});
-}
+// What a dump says of the kernel or of a workqueue: words by what they are about, in order.
+using Facts = std::vector<std::pair<std::string, std::string>>;
 
-Json changes_of(const Json& before, const Json& after) {
-    Json out = Json::array();
-    const auto compare_at = [&](const char* key) {
-        compare(out, key, text_at(before, key), text_at(after, key));
-    };
-    compare_at("kind");
-    compare_at("flags");
-    compare(out, "scope", scope_of(before), scope_of(after));
-    for (const char* key : {"strict", "nice", "cpus", "max_active"}) compare_at(key);
-    compare(out, "pools", shared_cpus(before), shared_cpus(after));
+Facts facts_of(const Json& workqueue) {
+    Facts out;
+    for (const char* key : {"kind", "flags"}) out.emplace_back(key, text_at(workqueue, key));
+    out.emplace_back("scope", scope_of(workqueue));
+    for (const char* key : {"strict", "nice", "cpus", "max_active"})
+        out.emplace_back(key, text_at(workqueue, key));
+    out.emplace_back("pools", shared_cpus(workqueue));
     return out;
 }
 
-// The workqueues of DUMP by name and, because names are not unique, by their number among those of that name.
-std::map<std::pair<std::string, unsigned>, const Json*> indexed(const Json& dump) {
-    std::map<std::string, unsigned> seen;
-    std::map<std::pair<std::string, unsigned>, const Json*> out;
-    for (const auto& wq : dump.at("workqueues")) {
-        const auto name = wq.at("name").get<std::string>();
-        out[{name, seen[name]++}] = &wq;
+Facts facts_of_kernel(const Json& dump) {
+    Facts out{{"release", text_at(dump.at("kernel"), "release")},
+              {"default scope", text_at(dump, "default_scope")},
+              {"unbound mask", text_at(dump.at("masks"), "unbound")}};
+    for (const Scope scope : kAllScopes) {
+        std::string& pods = out.emplace_back(fmt::format("pods of {}", name_of(scope)), "").second;
+        for (const auto& one : dump.at("scopes"))
+            if (text_at(one, "scope") == name_of(scope)) pods = text_at(one, "nr_pods");
     }
     return out;
 }
 
-Json kernel_changes(const Json& before, const Json& after) {
+// What differs. "" for what there was or is not.
+Json changes(const Facts& before, const Facts& after) {
     Json out = Json::array();
-    compare(out, "release", text_at(before.at("kernel"), "release"), text_at(after.at("kernel"), "release"));
-    compare(out, "default scope", text_at(before, "default_scope"), text_at(after, "default_scope"));
-    compare(out, "unbound mask", text_at(before.at("masks"), "unbound"),
-            text_at(after.at("masks"), "unbound"));
-    std::map<std::string, std::pair<std::string, std::string>> pods;  // by scope: numbers before and after
-    for (const auto& one : before.at("scopes"))
-        pods[one.at("scope").get<std::string>()].first = text_at(one, "nr_pods");
-    for (const auto& one : after.at("scopes"))
-        pods[one.at("scope").get<std::string>()].second = text_at(one, "nr_pods");
-    for (const auto& [scope, counts] : pods) compare(out, "pods of " + scope, counts.first, counts.second);
+    for (std::size_t i = 0; i < std::min(before.size(), after.size()); i++)
+        if (before[i] != after[i])
+            out.push_back(
+                {{"what", before[i].first}, {"before", before[i].second}, {"after", after[i].second}});
+    return out;
+}
+
+// The workqueues of DUMP by name and, because names are not unique, by their number among those of that name.
+std::map<std::pair<std::string, unsigned>, Facts> indexed(const Json& dump) {
+    std::map<std::string, unsigned> seen;
+    std::map<std::pair<std::string, unsigned>, Facts> out;
+    for (const auto& wq : dump.at("workqueues")) {
+        const auto name = wq.at("name").get<std::string>();
+        out[{name, seen[name]++}] = facts_of(wq);
+    }
     return out;
 }
 
 Json compared(const Json& before, const Json& after) {
     Json workqueues = Json::array(), gone = Json::array(), added = Json::array();
     const auto then = indexed(before), now = indexed(after);
-    for (const auto& [key, wq] : then) {
+    for (const auto& [key, facts] : then) {
         const auto same = now.find(key);
-        if (same == now.end()) {
+        if (same == now.end())
             gone.push_back(key.first);
-            continue;
-        }
-        auto changes = changes_of(*wq, *same->second);
-        if (!changes.empty()) workqueues.push_back({{"name", key.first}, {"changes", std::move(changes)}});
+        else if (auto changed = changes(facts, same->second); !changed.empty())
+            workqueues.push_back({{"name", key.first}, {"changes", std::move(changed)}});
     }
-    for (const auto& [key, wq] : now)
+    for (const auto& [key, facts] : now)
         if (!then.contains(key)) added.push_back(key.first);
-    return {{"kernel", kernel_changes(before, after)},
+    return {{"kernel", changes(facts_of_kernel(before), facts_of_kernel(after))},
             {"workqueues", workqueues},
             {"gone", gone},
             {"new", added}};

@@ -3,16 +3,23 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
+#include <poll.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
+#include <climits>
+#include <cstdint>
+#include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "base/file.h"
@@ -20,7 +27,6 @@
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/observe/top_screen.h"
-#include "ctl/observe/top_wait.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
 #include "machine/bpf_errors.h"
@@ -38,36 +44,6 @@ std::string json_line(const RecordedInterval& one, bool functions) {
     return json_text(interval_json(one, functions)) + "\n";
 }
 
-// Writes a recording. Each line is in the file once add() returns.
-class Recorder {
-  public:
-    // The first add() truncates the file, so a start that fails keeps an older recording.
-    static Result<Recorder> open(const std::string& path) {
-        Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
-        if (!file) return fail_errno(path, errno);
-        return Recorder(path, std::move(file));
-    }
-
-    Status add(const std::string& line) {
-        // EINVAL: a pipe or a device, which cannot be truncated.
-        if (!std::exchange(emptied_, true) && ::ftruncate(file_.get(), 0) != 0 && errno != EINVAL)
-            return fail_errno(path_, errno);
-        for (std::string_view rest = line; !rest.empty();) {
-            const ssize_t done = ::write(file_.get(), rest.data(), rest.size());
-            if (done < 0 && errno == EINTR) continue;
-            if (done < 0) return fail_errno(path_, errno);
-            rest.remove_prefix(static_cast<std::size_t>(done));
-        }
-        return {};
-    }
-
-  private:
-    Recorder(std::string path, Fd file) : path_(std::move(path)), file_(std::move(file)) {}
-    std::string path_;
-    Fd file_;
-    bool emptied_ = false;
-};
-
 // Where intervals come from.
 class Feed {
   public:
@@ -75,21 +51,21 @@ class Feed {
     // The next interval; empty if there is none now: after the first sample, if a sample failed temporarily
     // (the next interval is then longer), or at the end.
     virtual Result<std::optional<RecordedInterval>> next() = 0;
-    [[nodiscard]] virtual bool is_over() const { return false; }
-    // When to call next() again.
-    [[nodiscard]] virtual Clock::time_point due() const = 0;
-    // A note about the end of the feed; "" if there is none.
-    [[nodiscard]] virtual std::string end_note() const { return ""; }
+    Clock::time_point due = Clock::now();  // when to call next() again
+    bool is_over = false;
+    std::string end_note;  // about the end of the feed; "" if there is none
 };
 
 class LiveFeed : public Feed {
   public:
-    LiveFeed(WorkMonitor& monitor, double interval, std::optional<Recorder> recorder)
-        : monitor_(monitor), step_(duration_of(interval)), recorder_(std::move(recorder)) {}
+    LiveFeed(WorkMonitor& monitor, const TopOptions& options)
+        : monitor_(monitor), options_(options), step_(duration_of(options.interval)) {
+        due += step_;
+    }
 
     Result<std::optional<RecordedInterval>> next() override {
         // A late interval delays the following ones.
-        due_ = begun_ ? std::max(due_ + step_, Clock::now() + step_ / 2) : due_;
+        due = begun_ ? std::max(due + step_, Clock::now() + step_ / 2) : due;
         begun_ = true;
         auto sample = monitor_.sample();
         if (!sample && passes(sample.error()) && ++missed_ <= kMostMissed) return std::nullopt;
@@ -98,17 +74,25 @@ class LiveFeed : public Feed {
         auto interval = rates_.add(std::move(*sample));
         if (!interval) return std::nullopt;
         RecordedInterval out{std::move(*interval), ::time(nullptr), monitor_.limits(), true};
-        if (recorder_)
-            if (auto done = recorder_->add(json_line(out, true)); !done) return tl::unexpected(done.error());
+        if (!options_.record.empty())
+            if (auto done = record(json_line(out, true)); !done)
+                return tl::unexpected(done.error().in(options_.record));
         return out;
     }
-    [[nodiscard]] Clock::time_point due() const override { return due_; }
 
   private:
+    // The first line replaces an older recording, so a start that fails keeps that.
+    Status record(const std::string& line) {
+        if (!file_)
+            file_ = Fd(::open(options_.record.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+        if (!file_) return tl::unexpected(Error{errno, std::strerror(errno)});
+        return write_all(file_.get(), line);
+    }
+
     WorkMonitor& monitor_;
+    const TopOptions& options_;
     Clock::duration step_;
-    Clock::time_point due_ = Clock::now() + step_;
-    std::optional<Recorder> recorder_;
+    Fd file_;  // the recording
     TopRates rates_;
     int missed_ = 0;  // samples in a row
     bool begun_ = false;
@@ -117,9 +101,8 @@ class LiveFeed : public Feed {
 class ReplayFeed : public Feed {
   public:
     static Result<ReplayFeed> open(const TopOptions& options) {
-        struct stat found {};
-        if (::stat(options.replay.c_str(), &found) == 0 && S_ISDIR(found.st_mode))
-            return fail_errno(options.replay, EISDIR);
+        std::error_code ignored;
+        if (std::filesystem::is_directory(options.replay, ignored)) return fail_errno(options.replay, EISDIR);
         errno = 0;
         std::ifstream file(options.replay);
         if (!file) return fail_errno(options.replay, errno != 0 ? errno : EIO);
@@ -130,7 +113,9 @@ class ReplayFeed : public Feed {
         auto out = read();
         if (!out) return out;
         if (!*out) {
-            over_ = true;
+            is_over = true;
+            due = Clock::time_point::max();
+            if (cut_off_) end_note = options_.replay + ": the recording is cut off here";
             if (seen_) return out;
             return fail(fmt::format("there is no workqueue '{}' in {}", fmt::join(options_.names, "', '"),
                                     options_.replay));
@@ -138,13 +123,8 @@ class ReplayFeed : public Feed {
         if (options_.functions && !(**out).has_functions)
             return fail(options_.replay + ": the recording has no functions");
         keep_named((**out).interval);
-        due_ = Clock::now() + duration_of(std::clamp((**out).interval.seconds, 0.0, kMostInterval));
+        due = Clock::now() + duration_of(std::clamp((**out).interval.seconds, 0.0, kMostInterval));
         return out;
-    }
-    [[nodiscard]] bool is_over() const override { return over_; }
-    [[nodiscard]] Clock::time_point due() const override { return over_ ? Clock::time_point::max() : due_; }
-    [[nodiscard]] std::string end_note() const override {
-        return cut_off_ ? options_.replay + ": the recording is cut off here" : "";
     }
 
   private:
@@ -183,8 +163,7 @@ class ReplayFeed : public Feed {
     std::ifstream file_;
     unsigned line_ = 0;
     std::set<unsigned> reset_;  // ids of workqueues that were reset so far
-    Clock::time_point due_ = Clock::now();
-    bool over_ = false, cut_off_ = false;
+    bool cut_off_ = false;
     bool seen_ = options_.names.empty();  // whether one of the named workqueues was seen so far
 };
 
@@ -213,8 +192,8 @@ Status print_intervals(const TopOptions& options, Feed& feed, TopWait& wait) {
     for (unsigned printed = 0;;) {
         const auto one = feed.next();
         if (!one) return tl::unexpected(one.error());
-        if (feed.is_over()) {
-            if (!feed.end_note().empty()) complain(feed.end_note());
+        if (feed.is_over) {
+            if (!feed.end_note.empty()) complain(feed.end_note);
             return {};
         }
         if (*one) {
@@ -223,7 +202,7 @@ Status print_intervals(const TopOptions& options, Feed& feed, TopWait& wait) {
             if (!written) return tl::unexpected(written.error());
             if (!*written || ++printed == options.iterations) return {};
         }
-        const auto due = options.replay.empty() ? feed.due() : Clock::now();
+        const auto due = options.replay.empty() ? feed.due : Clock::now();
         for (auto event = TopWait::Event::resized; event != TopWait::Event::time;) {
             event = wait.until(due, false);
             if (event == TopWait::Event::quit) return {};
@@ -242,9 +221,9 @@ Status watch_live(const TopOptions& options, Feed& feed, TopWait& wait) {
         if (*one) last = std::move(**one);
         const std::string note = note_of(last, options);
         if (*one) screen->show(last.interval, note);
-        if (feed.is_over()) screen->note((feed.end_note().empty() ? "the end; " : "cut off here; ") + note);
+        if (feed.is_over) screen->note((feed.end_note.empty() ? "the end; " : "cut off here; ") + note);
         for (auto event = TopWait::Event::resized; event != TopWait::Event::time;) {
-            event = wait.until(feed.due(), true);
+            event = wait.until(feed.due, true);
             if (event == TopWait::Event::quit) return {};
             if (event == TopWait::Event::resized) screen->resize();
             if (event == TopWait::Event::key && !screen->take_keys()) return {};
@@ -282,17 +261,69 @@ void check_order(const TopOptions& options) {
 
 }  // namespace
 
+TopWait::TopWait() {
+    sigset_t set;
+    ::sigemptyset(&set);
+    for (const int one : {SIGINT, SIGTERM, SIGHUP, SIGWINCH}) ::sigaddset(&set, one);
+    ::sigprocmask(SIG_BLOCK, &set, &before_);
+    signals_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+TopWait::~TopWait() {
+    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
+
+// If another reader took the signal, it does not count as a request to quit.
+TopWait::Event TopWait::next_signal() {
+    signalfd_siginfo got{};
+    if (::read(signals_.get(), &got, sizeof(got)) != sizeof(got)) return Event::resized;
+    return got.ssi_signo == SIGWINCH ? Event::resized : Event::quit;
+}
+
+TopWait::Event TopWait::until(std::chrono::steady_clock::time_point due, bool keys) {
+    for (;;) {
+        const auto left = due - std::chrono::steady_clock::now();
+        const auto ns =
+            std::max<std::int64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(left).count(), 0);
+        const timespec timeout{ns / 1'000'000'000, ns % 1'000'000'000};
+        std::array<pollfd, 2> fds{{{signals_.get(), POLLIN, 0}, {keys ? STDIN_FILENO : -1, POLLIN, 0}}};
+        const int ready = ::ppoll(fds.data(), fds.size(), &timeout, nullptr);
+        if (ready == 0) return Event::time;
+        if (ready < 0 && errno != EINTR) return Event::quit;
+        if (ready < 0) continue;  // interrupted by stop and continue
+        if (fds[0].revents != 0) return next_signal();
+        return (fds[1].revents & (POLLHUP | POLLERR)) != 0 ? Event::quit : Event::key;
+    }
+}
+
+// Writes TEXT completely as long as the output accepts data, because an incomplete line is useless.
+Result<bool> TopWait::write(std::string_view text) {
+    while (!text.empty()) {
+        std::array<pollfd, 2> fds{{{signals_.get(), POLLIN, 0}, {STDOUT_FILENO, POLLOUT, 0}}};
+        if (::poll(fds.data(), fds.size(), -1) < 0) {
+            if (errno != EINTR) return fail_errno("poll", errno);
+            continue;  // interrupted by stop and continue
+        }
+        if (fds[1].revents == 0) {
+            if (next_signal() == Event::quit) return false;
+            continue;
+        }
+        // A writable pipe accepts this many bytes without blocking.
+        const ssize_t done =
+            ::write(STDOUT_FILENO, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+        if (done >= 0)
+            text.remove_prefix(static_cast<std::size_t>(done));
+        else if (errno != EINTR && errno != EAGAIN)
+            return fail_errno("standard output", errno);
+    }
+    return true;
+}
+
 int top(const TopOptions& options, WorkMonitor& monitor) {
     TopWait wait;
-    std::optional<Recorder> recorder;
-    if (!options.record.empty()) {
-        auto opened = Recorder::open(options.record);
-        if (!opened) return complain(opened.error().text);
-        recorder = std::move(*opened);
-    }
-    const Status done = monitor.attach(options.names, options.functions || recorder);
+    const Status done = monitor.attach(options.names, options.functions || !options.record.empty());
     if (!done) return complain(done.error().text);
-    LiveFeed feed(monitor, options.interval, std::move(recorder));
+    LiveFeed feed(monitor, options);
     return show(options, feed, wait);
 }
 

@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
-#include "bpf/histogram.h"
+#include "bpf/work_sums.h"
 
 namespace wq::ctl {
 namespace {
@@ -66,88 +67,50 @@ FunctionRow function_row(const FunctionTimes& now, const FunctionTimes* before, 
     return row;
 }
 
-// An index of ALL by key. It is valid while ALL exists.
-template <class Key, class One, class Of>
-std::map<Key, const One*> indexed(const std::vector<One>& all, Of key_of) {
-    std::map<Key, const One*> out;
-    for (const One& one : all) out[key_of(one)] = &one;
-    return out;
-}
-
-template <class Key, class One>
-const One* found(const std::map<Key, const One*>& all, const Key& key) {
+// The value of KEY; nullptr if there is none.
+template <class Map>
+const typename Map::mapped_type* found(const Map& all, const typename Map::key_type& key) {
     const auto at = all.find(key);
-    return at == all.end() ? nullptr : at->second;
-}
-
-using FunctionKey = std::pair<std::uint64_t, std::uint64_t>;
-FunctionKey function_key(const FunctionTimes& one) {
-    return {one.workqueue, one.function};
+    return at == all.end() ? nullptr : &at->second;
 }
 
 }  // namespace
 
-void TopRates::know(const std::vector<KernelWorkqueue>& workqueues) {
+std::optional<TopInterval> TopRates::add(WorkSample sample) {
+    TopInterval out;
+    out.seconds = sample.seconds - before_.seconds;
+    out.lost = sample.lost - before_.lost;
     std::map<Key, Known> known;
-    for (const auto& one : workqueues) {
+    std::map<std::uint64_t, std::size_t> rows;  // by address
+    for (const auto& one : sample.workqueues) {
         const Key key{one.address, one.name};
-        const auto at = known_.find(key);
-        known[key] = at != known_.end() ? at->second : Known{++last_id_};
-    }
-    known_ = std::move(known);
-}
-
-void TopRates::fill(TopInterval& out, const WorkSample& now) {
-    const auto workqueues = indexed<Key>(
-        before_->workqueues, [](const KernelWorkqueue& one) { return Key(one.address, one.name); });
-    const auto address = [](const WorkTimes& one) { return one.address; };
-    const auto times = indexed<std::uint64_t>(now.times, address);
-    const auto times_before = indexed<std::uint64_t>(before_->times, address);
-    std::map<std::uint64_t, const WorkqueueRow*> rows;
-    out.workqueues.reserve(now.workqueues.size());
-    for (const auto& one : now.workqueues) {
+        const Known* earlier = found(known_, key);
         WorkqueueRow row;
         row.now = one;
-        const Key key{one.address, one.name};
-        Known& known = known_.at(key);
-        const auto* before = found(workqueues, key);
-        if (const auto* timed = found(times, one.address))
-            add_times(row, *timed, found(times_before, one.address));
-        add_kernel_counts(row, before, out.seconds);
-        row.id = known.id;
-        row.was_reset = known.was_reset = known.was_reset || row.reset;
-        rows[one.address] = &out.workqueues.emplace_back(std::move(row));
+        row.id = earlier != nullptr ? earlier->id : ++last_id_;
+        if (const auto* timed = found(sample.times, one.address))
+            add_times(row, *timed, found(before_.times, one.address));
+        add_kernel_counts(row, earlier != nullptr ? &earlier->last : nullptr, out.seconds);
+        row.was_reset = row.reset || (earlier != nullptr && earlier->was_reset);
+        known[key] = {row.id, row.was_reset, one};
+        rows[one.address] = out.workqueues.size();
+        out.workqueues.push_back(std::move(row));
     }
-    const auto functions_before = indexed<FunctionKey>(before_->functions, function_key);
-    for (const auto& one : now.functions) {
-        FunctionRow row = function_row(one, found(functions_before, function_key(one)), out.seconds);
-        const auto workqueue = rows.find(one.workqueue);
-        if (row.items == 0 || workqueue == rows.end()) continue;
-        row.id = workqueue->second->id;
-        row.workqueue = workqueue->second->now.name;
-        out.functions.push_back(std::move(row));
-    }
-}
-
-std::optional<TopInterval> TopRates::add(WorkSample sample) {
-    know(sample.workqueues);
+    known_ = std::move(known);
     // The monitor deletes its sums for an address that is no longer in use, and starts at zero if it is
     // reused.
-    const auto gone = [&](std::uint64_t address) {
-        return std::ranges::find(sample.workqueues, address, &KernelWorkqueue::address) ==
-               sample.workqueues.end();
-    };
-    std::erase_if(sample.times, [&](const auto& one) { return gone(one.address); });
-    std::erase_if(sample.functions, [&](const auto& one) { return gone(one.workqueue); });
-    std::optional<TopInterval> out;
-    if (before_ && sample.seconds > before_->seconds) {
-        out.emplace();
-        out->seconds = sample.seconds - before_->seconds;
-        out->lost = sample.lost - before_->lost;
-        fill(*out, sample);
+    std::erase_if(sample.times, [&](const auto& one) { return !rows.contains(one.first); });
+    std::erase_if(sample.functions, [&](const auto& one) { return !rows.contains(one.first.first); });
+    for (const auto& [key, one] : sample.functions) {
+        FunctionRow row = function_row(one, found(before_.functions, key), out.seconds);
+        if (row.items == 0) continue;
+        const WorkqueueRow& workqueue = out.workqueues[rows.at(key.first)];
+        row.id = workqueue.id;
+        row.workqueue = workqueue.now.name;
+        out.functions.push_back(std::move(row));
     }
     before_ = std::move(sample);
-    return out;
+    return std::exchange(begun_, true) ? std::optional(std::move(out)) : std::nullopt;
 }
 
 std::string count_text(double value) {
@@ -173,47 +136,28 @@ std::string time_text(double ns) {
     return count_text(std::max(value, 10.0)) + "s";
 }
 
-void TopHistory::add(const RowKey& key, HistoryPoint point) {
-    rows_[key].push_back({first_ + seconds_.size() - 1, point});
-}
-
 void TopHistory::add(const TopInterval& interval) {
-    seconds_.push_back(interval.seconds);
+    Past& past = intervals_.emplace_back(Past{interval.seconds, {}});
     for (const auto& row : interval.workqueues)
         if (row.items > 0 || row.timed > 0)
-            add(key_of(row), {interval.seconds, row.per_second, row.p50, row.p99});
+            past.busy[key_of(row)] = {interval.seconds, row.per_second, row.p50, row.p99};
     for (const auto& row : interval.functions)
-        add(key_of(row), {interval.seconds, row.per_second, std::nullopt, row.mean});
-    forget();
-}
-
-void TopHistory::forget() {
-    if (seconds_.size() <= kMost) return;
-    seconds_.pop_front();
-    first_++;
-    for (auto& [key, all] : rows_)
-        while (!all.empty() && all.front().interval < first_) all.pop_front();
-    std::erase_if(rows_, [](const auto& row) { return row.second.empty(); });
+        past.busy[key_of(row)] = {interval.seconds, row.per_second, std::nullopt, row.mean};
+    if (intervals_.size() > kMost) intervals_.pop_front();
 }
 
 std::vector<HistoryPoint> TopHistory::of(const RowKey& key) const {
     std::vector<HistoryPoint> out;
-    out.reserve(seconds_.size());
-    for (const double seconds : seconds_) out.push_back({seconds, 0, std::nullopt, std::nullopt});
-    const auto at = rows_.find(key);
-    if (at == rows_.end()) return out;
-    for (const Busy& one : at->second) out[one.interval - first_] = one.point;
+    for (const Past& past : intervals_) {
+        const auto* point = found(past.busy, key);
+        out.push_back(point != nullptr ? *point : HistoryPoint{past.seconds, 0, {}, {}});
+    }
     return out;
 }
 
 namespace {
 
 constexpr std::size_t kGutter = 7;  // for the labels of the scale
-
-// One column of a graph, in cells from the bottom.
-struct Bar {
-    std::size_t low = 0, high = 0;
-};
 
 using Points = std::vector<HistoryPoint>;
 using Value = std::optional<double>;
@@ -245,61 +189,46 @@ Points squeezed(const Points& all, std::size_t width) {
     return out;
 }
 
-// A graph of HEIGHT lines with labels at the top and the bottom of its scale; the last bar is at the right.
-std::vector<std::string> drawn(const std::vector<Bar>& bars, std::size_t width, std::size_t height,
-                               const std::string& top, const std::string& bottom) {
+// One column of a graph: '#' up to LOW, ':' up to HIGH.
+struct Bar {
+    Value low, high;
+};
+
+// A graph of HEIGHT lines; the last bar is at the right. The scale, with labels at its top and bottom, begins
+// at 0, or if LOGARITHMIC at the lowest value, which is one cell.
+std::vector<std::string> drawn(const std::vector<Bar>& bars, bool logarithmic, std::size_t width,
+                               std::size_t height) {
+    Value least, most;
+    for (const auto& bar : bars)
+        for (const Value& value : {bar.low, bar.high}) {
+            if (!value) continue;
+            const double one = logarithmic ? std::max(*value, 1.0) : *value;  // 0 has no logarithm
+            least = std::min(one, least.value_or(one));
+            most = std::max(one, most.value_or(one));
+        }
+    const auto cells = [&](const Value& value) -> std::size_t {
+        if (!value || (!logarithmic && *value <= 0)) return 0;
+        const double part = !logarithmic ? *value / *most
+                            : *most > *least
+                                ? std::log(std::max(*value, *least) / *least) / std::log(*most / *least)
+                                : 0;
+        const auto above = static_cast<double>(logarithmic ? height - 1 : height) * part;
+        return std::clamp<std::size_t>(static_cast<std::size_t>(std::lround(above)) + (logarithmic ? 1 : 0),
+                                       1, height);
+    };
+    const std::string top = !logarithmic ? count_text(most.value_or(0)) : most ? time_text(*most) : "-";
+    const std::string bottom = !logarithmic ? "0" : least ? time_text(*least) : "-";
     std::vector<std::string> out;
     for (std::size_t line = height; line > 0; line--) {
-        const std::string& label = line == height ? top : line == 1 ? bottom : "";
-        std::string text = fmt::format("{:>{}}|", label, kGutter - 1) + std::string(width - bars.size(), ' ');
-        for (const Bar& bar : bars) text += line <= bar.low ? '#' : line <= bar.high ? ':' : ' ';
-        out.push_back(std::move(text));
+        out.push_back(fmt::format("{:>{}}|{:{}}",
+                                  line == height ? top
+                                  : line == 1    ? bottom
+                                                 : "",
+                                  kGutter - 1, "", width - bars.size()));
+        for (const Bar& bar : bars)
+            out.back() += line <= cells(bar.low) ? '#' : line <= cells(bar.high) ? ':' : ' ';
     }
     return out;
-}
-
-// The number of cells for VALUE on a scale from 0 to MOST: at least one, unless VALUE is 0.
-std::size_t linear(double value, double most, std::size_t height) {
-    if (value <= 0 || most <= 0) return 0;
-    const double cells = value / most * static_cast<double>(height);
-    return std::clamp<std::size_t>(static_cast<std::size_t>(std::lround(cells)), 1, height);
-}
-
-// The same on a logarithmic scale where LEAST is one cell.
-std::size_t logarithmic(const Value& value, double least, double most, std::size_t height) {
-    if (!value) return 0;
-    if (most <= least) return 1;
-    const double part = std::log(std::max(*value, least) / least) / std::log(most / least);
-    return 1 + static_cast<std::size_t>(std::lround(part * static_cast<double>(height - 1)));
-}
-
-std::vector<std::string> rates(const Points& points, std::size_t width, std::size_t height) {
-    double most = 0;
-    for (const auto& one : points) most = std::max(most, one.per_second);
-    std::vector<Bar> bars;
-    for (const auto& one : points) {
-        const std::size_t cells = linear(one.per_second, most, height);
-        bars.push_back({cells, cells});
-    }
-    return drawn(bars, width, height, count_text(most), "0");
-}
-
-std::vector<std::string> times(const Points& points, bool function, std::size_t width, std::size_t height) {
-    Value least, most;
-    for (const auto& one : points)
-        for (const Value& value : {one.low, one.high}) {
-            if (!value) continue;
-            const double ns = std::max(*value, 1.0);  // 0 has no logarithm
-            least = std::min(ns, least.value_or(ns));
-            most = std::max(ns, most.value_or(ns));
-        }
-    std::vector<Bar> bars;
-    for (const auto& one : points) {
-        const std::size_t high = logarithmic(one.high, least.value_or(1), most.value_or(1), height);
-        bars.push_back(
-            {function ? high : logarithmic(one.low, least.value_or(1), most.value_or(1), height), high});
-    }
-    return drawn(bars, width, height, most ? time_text(*most) : "-", least ? time_text(*least) : "-");
 }
 
 std::string time_or_dash(const Value& ns) {
@@ -335,13 +264,15 @@ std::vector<std::string> graph_lines(const std::vector<HistoryPoint>& points, bo
     const std::size_t width = columns > kGutter ? columns - kGutter : 1;
     const Points shown = squeezed(points, width);
     const std::size_t height = lines > 5 ? (lines - 3) / 2 : 1;
+    std::vector<Bar> rates, times;
+    for (const auto& one : shown) {
+        rates.push_back({one.per_second, one.per_second});
+        times.push_back({function ? one.high : one.low, one.high});
+    }
     std::vector<std::string> out{rate_caption(points)};
-    const auto append = [&](std::vector<std::string> more) {
-        for (auto& line : more) out.push_back(std::move(line));
-    };
-    append(rates(shown, width, height));
+    std::ranges::move(drawn(rates, false, width, height), std::back_inserter(out));
     out.push_back(time_caption(points, function));
-    append(times(shown, function, width, height));
+    std::ranges::move(drawn(times, true, width, height), std::back_inserter(out));
     out.push_back(axis(points, width));
     if (out.size() > lines) out.resize(lines);
     for (auto& line : out) line.resize(std::min(line.size(), columns));

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bpf/work_monitor.h"
@@ -66,13 +67,12 @@ class TopRates {
     struct Known {
         unsigned id = 0;
         bool was_reset = false;
+        KernelWorkqueue last;
     };
     using Key = std::pair<std::uint64_t, std::string>;  // the address may be reused for another workqueue
 
-    void know(const std::vector<KernelWorkqueue>& workqueues);
-    void fill(TopInterval& out, const WorkSample& now);
-
-    std::optional<WorkSample> before_;
+    WorkSample before_;
+    bool begun_ = false;
     std::map<Key, Known> known_;
     unsigned last_id_ = 0;
 };
@@ -108,16 +108,11 @@ class TopHistory {
     [[nodiscard]] std::vector<HistoryPoint> of(const RowKey& key) const;
 
   private:
-    struct Busy {
-        std::uint64_t interval = 0;  // its number
-        HistoryPoint point;
+    struct Past {
+        double seconds = 0;
+        std::map<RowKey, HistoryPoint> busy;
     };
-    void add(const RowKey& key, HistoryPoint point);
-    void forget();
-
-    std::uint64_t first_ = 0;     // number of the oldest interval
-    std::deque<double> seconds_;  // of each interval
-    std::map<RowKey, std::deque<Busy>> rows_;
+    std::deque<Past> intervals_;
 };
 
 // A row's history as two graphs, one above the other, in LINES lines of at most COLUMNS characters (ASCII):

@@ -6,15 +6,11 @@
 
 #include <curses.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/time.h>
 #include <term.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <limits>
 #include <utility>
@@ -42,48 +38,6 @@ void put(int line, const std::string& text, attr_t attributes = A_NORMAL) {
     attrset(A_NORMAL);
 }
 
-// If the terminal accepts no more data, curses stays in write(2), and no signal interrupts it. While this
-// object exists, a pending signal to quit restores the terminal's settings and ends the process after one or
-// two seconds.
-class Drawing {
-  public:
-    Drawing() {
-        struct sigaction action {};
-        action.sa_handler = [](int) { quit_if_asked(); };
-        action.sa_flags = SA_RESTART;
-        ::sigaction(SIGALRM, &action, &before_);
-        every(1);
-    }
-    ~Drawing() {
-        every(0);
-        ::sigaction(SIGALRM, &before_, nullptr);
-    }
-    Drawing(const Drawing&) = delete;
-    Drawing& operator=(const Drawing&) = delete;
-
-    // Saves the terminal's settings.
-    static bool begin() { return ::tcgetattr(STDIN_FILENO, &settings_) == 0; }
-
-  private:
-    static void every(time_t seconds) {
-        const itimerval timer{{seconds, 0}, {seconds, 0}};
-        ::setitimer(ITIMER_REAL, &timer, nullptr);
-    }
-    // Runs in a signal handler.
-    static void quit_if_asked() {
-        sigset_t pending;
-        ::sigpending(&pending);
-        for (const int one : {SIGINT, SIGTERM, SIGHUP}) {
-            if (::sigismember(&pending, one) != 1) continue;
-            ::tcsetattr(STDIN_FILENO, TCSANOW, &settings_);
-            ::_exit(0);
-        }
-    }
-
-    static inline termios settings_{};
-    struct sigaction before_ {};
-};
-
 // Whether the terminal in TERM can move the cursor. ("dumb" can be opened, but the lines then scroll.)
 bool can_move() {
     int error = 0;
@@ -95,15 +49,6 @@ bool can_move() {
 
 bool is_enter(int key) {
     return key == '\n' || key == '\r' || key == KEY_ENTER;
-}
-
-// Ctrl-S would stop the output and block us.
-void ignore_stop_key() {
-    termios now{};
-    if (::tcgetattr(STDIN_FILENO, &now) != 0) return;
-    now.c_iflag &= ~static_cast<tcflag_t>(IXON);
-    ::tcsetattr(STDIN_FILENO, TCSANOW, &now);
-    def_prog_mode();
 }
 
 }  // namespace
@@ -120,8 +65,6 @@ TopScreen::TopScreen(TopScreen&& other) noexcept
       orders_{std::move(other.orders_[0]), std::move(other.orders_[1])} {}
 
 Result<TopScreen> TopScreen::open(const TopOptions& options) {
-    if (!Drawing::begin()) return fail_errno("this terminal's settings", errno);
-    const Drawing drawing;
     if (!can_move() || newterm(nullptr, stdout, stdin) == nullptr) {
         const char* name = ::getenv("TERM");
         return fail(fmt::format("this terminal cannot be used (TERM={}); --once prints a table",
@@ -129,7 +72,6 @@ Result<TopScreen> TopScreen::open(const TopOptions& options) {
     }
     cbreak();
     noecho();
-    ignore_stop_key();
     nodelay(stdscr, TRUE);
     keypad(stdscr, TRUE);
     set_escdelay(kEscapeDelay);
@@ -138,9 +80,7 @@ Result<TopScreen> TopScreen::open(const TopOptions& options) {
 }
 
 TopScreen::~TopScreen() {
-    if (!open_) return;
-    const Drawing drawing;
-    endwin();
+    if (open_) endwin();
 }
 
 void TopScreen::show(TopInterval interval, const std::string& limits) {
@@ -155,7 +95,6 @@ void TopScreen::note(const std::string& limits) {
 }
 
 void TopScreen::say(const std::string& words) {
-    const Drawing drawing;
     erase();
     put(0, words);
     refresh();
@@ -174,12 +113,7 @@ void TopScreen::draw_table(const TopTable& table) {
     // Scrolls only as far as needed to show the selected row, and leaves no line empty that a row could fill.
     scrolled_ = std::clamp(scrolled_, selected_at_ - std::min(selected_at_, page() - 1), selected_at_);
     scrolled_ = std::min(scrolled_, table.rows.size() - std::min(page(), table.rows.size()));
-    put(kTableAt,
-        table.header +
-            std::string(static_cast<std::size_t>(COLS) -
-                            std::min<std::size_t>(table.header.size(), static_cast<std::size_t>(COLS)),
-                        ' '),
-        A_REVERSE);
+    put(kTableAt, fmt::format("{:<{}}", table.header, COLS), A_REVERSE);
     if (table.sorted_width > 0)
         mvchgat(kTableAt, static_cast<int>(table.sorted_at), static_cast<int>(table.sorted_width),
                 A_REVERSE | A_BOLD | A_UNDERLINE, 0, nullptr);
@@ -224,19 +158,18 @@ void TopScreen::draw_help() {
     put(LINES - 1, "any key: back", A_DIM);
 }
 
-void TopScreen::draw_view() {
-    if (view_ == View::help) return draw_help();
-    if (view_ == View::graph) return draw_graph();
-    put(0, summary(*interval_), A_BOLD);
-    put(1, notes());
-    draw_table(table());
-}
-
 void TopScreen::draw() {
     if (!interval_) return;
-    const Drawing drawing;
     erase();
-    draw_view();
+    if (view_ == View::help) {
+        draw_help();
+    } else if (view_ == View::graph) {
+        draw_graph();
+    } else {
+        put(0, summary(*interval_), A_BOLD);
+        put(1, notes());
+        draw_table(table());
+    }
     refresh();
 }
 
@@ -276,10 +209,6 @@ void TopScreen::open_graph() {
             graph_title_ = fmt::format("{} of {}", printable(row.function), printable(row.workqueue));
 }
 
-void TopScreen::take_key_of_graph(int key) {
-    if (key == 'q' || key == kEscape || is_enter(key)) view_ = View::table;
-}
-
 bool TopScreen::take_key(int key) {
     if (key == KEY_RESIZE) return true;
     if (!interval_) return key != 'q';
@@ -292,52 +221,26 @@ bool TopScreen::take_key(int key) {
         return true;
     }
     if (view_ == View::table) return take_key_of_table(key);
-    take_key_of_graph(key);
+    if (key == 'q' || key == kEscape || is_enter(key)) view_ = View::table;
     return true;
 }
 
 bool TopScreen::take_key_of_table(int key) {
     const auto rows = static_cast<long>(page());
     if (is_enter(key)) open_graph();
-    switch (key) {
-        case 'q':
-            return false;
-        case '<':
-            move_order(-1);
-            break;
-        case '>':
-            move_order(1);
-            break;
-        case 'r':
-            orders_[functions_].reverse = !orders_[functions_].reverse;
-            break;
-        case 'f':
-            if (!has_functions_) break;
-            functions_ = !functions_;
-            selected_.reset();
-            break;
-        case KEY_UP:
-            select(-1);
-            break;
-        case KEY_DOWN:
-            select(1);
-            break;
-        case KEY_PPAGE:
-            select(-rows);
-            break;
-        case KEY_NPAGE:
-            select(rows);
-            break;
-        case KEY_HOME:
-            selected_.reset();
-            break;
-        case KEY_END:
-            select(std::numeric_limits<int>::max());
-            break;
-        default:
-            break;
-    }
-    return true;
+    if (key == '<') move_order(-1);
+    if (key == '>') move_order(1);
+    if (key == 'r') orders_[functions_].reverse = !orders_[functions_].reverse;
+    const bool switches = key == 'f' && has_functions_;
+    if (switches) functions_ = !functions_;
+    if (switches || key == KEY_HOME) selected_.reset();
+    for (const auto& [name, by] : {std::pair<int, long>{KEY_UP, -1},
+                                   {KEY_DOWN, 1},
+                                   {KEY_PPAGE, -rows},
+                                   {KEY_NPAGE, rows},
+                                   {KEY_END, std::numeric_limits<int>::max()}})
+        if (key == name) select(by);
+    return key != 'q';
 }
 
 bool TopScreen::take_keys() {

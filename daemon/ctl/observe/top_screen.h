@@ -32,7 +32,6 @@ class TopScreen {
     enum class View { table, graph, help };
 
     void draw();
-    void draw_view();
     void draw_table(const TopTable& table);
     void draw_graph();
     void draw_help();
@@ -44,7 +43,6 @@ class TopScreen {
     void open_graph();
     bool take_key(int key);
     bool take_key_of_table(int key);
-    void take_key_of_graph(int key);
 
     bool open_ = true;
     bool has_functions_;

@@ -149,18 +149,13 @@ constexpr std::int64_t kRecent = 2 * 86'400;  // s; a watch measures at least on
 
 // "12 November", with the year if it is not that of NOW.
 std::string day_text(std::int64_t time, std::int64_t now) {
-    const auto date_of = [](std::int64_t seconds) {
-        const auto at = static_cast<std::time_t>(seconds);
-        std::tm local{};
-        ::localtime_r(&at, &local);
-        return local;
-    };
-    constexpr std::array kMonths = {"January", "February", "March",     "April",   "May",      "June",
-                                    "July",    "August",   "September", "October", "November", "December"};
-    const std::tm date = date_of(time);
-    const std::string year =
-        date.tm_year == date_of(now).tm_year ? "" : fmt::format(" {}", 1900 + date.tm_year);
-    return fmt::format("{} {}{}", date.tm_mday, kMonths.at(static_cast<std::size_t>(date.tm_mon)), year);
+    std::tm date{}, today{};
+    const auto then = static_cast<std::time_t>(time), seconds = static_cast<std::time_t>(now);
+    ::localtime_r(&then, &date);
+    ::localtime_r(&seconds, &today);
+    char out[32];
+    std::strftime(out, sizeof(out), date.tm_year == today.tm_year ? "%-d %B" : "%-d %B %Y", &date);
+    return out;
 }
 
 // "kcryptd-#:#-# on smt: latency 31% better (24 to 37) in windows of 2 s or more, 412 pairs since 12
@@ -215,31 +210,25 @@ namespace {
 
 constexpr std::size_t kMostWork = 20;  // lines; --json has all
 
-// The scopes whose pods differ from the model: "smt, cache".
-std::string differing(const json& kernel) {
-    std::string out;
-    if (kernel.contains("pods"))
-        for (const auto& [scope, pods] : kernel["pods"]["differ"].items())
-            out += (out.empty() ? "" : ", ") + scope;
-    return out;
-}
-
 std::string features_text(const json& kernel) {
-    std::string text;
+    std::vector<std::string> features, differ;
     for (const NamedFeature& feature : kFeatures) {
         const json known = kernel["features"].value(std::string(feature.name), json(nullptr));
-        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", feature.name,
-                            !known.is_boolean() ? "unknown"
-                            : known.get<bool>() ? "yes"
-                                                : "no");
+        features.push_back(fmt::format("{} {}", feature.name,
+                                       !known.is_boolean() ? "unknown"
+                                       : known.get<bool>() ? "yes"
+                                                           : "no"));
     }
-    text = "\n" +
-           wrapped(fmt::format("Kernel {}: {}", text_in(kernel, "release", "of an unknown release"), text));
-    if (const std::string differ = differing(kernel); !differ.empty())
+    std::string text =
+        "\n" + wrapped(fmt::format("Kernel {}: {}", text_in(kernel, "release", "of an unknown release"),
+                                   fmt::join(features, ", ")));
+    if (kernel.contains("pods"))
+        for (const auto& [scope, pods] : kernel["pods"]["differ"].items()) differ.push_back(scope);
+    if (!differ.empty())
         text += wrapped(
             fmt::format("The kernel's pods of {} differ from those computed from the topology. Plans use the "
                         "kernel's pods; `wq-tunectl topology` shows them.",
-                        differ));
+                        fmt::join(differ, ", ")));
     return text;
 }
 
@@ -271,16 +260,15 @@ std::string work_text(const json& isolation) {
 
 std::string isolated_cpus_text(const json& isolation) {
     Table table({"ISOLATED BY", "CPUS", "CGROUP"});
-    bool any = false;
-    const auto add = [&](const std::string& by, const std::string& cpus, const std::string& cgroup) {
-        table.add({by, cpus, cgroup});
-        any = true;
-    };
-    for (const char* name : {"isolcpus", "nohz_full"})
-        if (const std::string cpus = text_in(isolation, name); !cpus.empty()) add(name, cpus, "-");
+    bool any = !isolation["partitions"].empty();
+    for (const char* name : {"isolcpus", "nohz_full"}) {
+        const std::string cpus = text_in(isolation, name);
+        if (!cpus.empty()) table.add({name, cpus, "-"});
+        any = any || !cpus.empty();
+    }
     for (const json& partition : isolation["partitions"])
-        add(text_in(partition, "type") + " partition", text_in(partition, "cpus"),
-            text_in(partition, "cgroup", "(not found)"));
+        table.add({text_in(partition, "type") + " partition", text_in(partition, "cpus"),
+                   text_in(partition, "cgroup", "(not found)")});
     if (!any) return "";
     std::string out = table.text();
     if (isolation.value("partitions_complete", true)) return out;

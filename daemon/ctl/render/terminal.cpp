@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,10 +82,6 @@ bool is_terminal() {
     return look_at_terminal().is_there;
 }
 
-void remember_terminal() {
-    remembered = look_at_terminal();
-}
-
 void say(const std::string& text) {
     std::fputs(text.c_str(), stderr);
 }
@@ -128,8 +125,8 @@ std::vector<std::string> wrap(const std::string& text, std::size_t width) {
             cut = rest.find(' ');
         }
         if (cut == std::string::npos) break;
-        lines.push_back(rest.substr(0, cut));
-        rest = rest.substr(cut + 1);
+        lines.push_back(rest.substr(0, rest.find_last_not_of(' ', cut) + 1));
+        rest.erase(0, rest.find_first_not_of(' ', cut));
     }
     lines.push_back(rest);
     return lines;
@@ -151,26 +148,7 @@ void print_text(const std::string& text, std::size_t indent) {
 }
 
 std::vector<std::string> wrap_lists(const std::vector<std::string>& lists, std::size_t width) {
-    std::vector<std::string> lines(1);
-    const auto append = [&](std::string_view piece, std::string_view gap) {
-        std::string& line = lines.back();
-        if (!line.empty() && line.size() + gap.size() + piece.size() > width)
-            lines.emplace_back(piece);
-        else
-            line.append(line.empty() ? "" : gap).append(piece);
-    };
-    for (std::string_view list : lists) {
-        std::string_view gap = "  ";
-        while (list.size() > width) {
-            const auto comma = list.rfind(',', width - 1);
-            if (comma == std::string_view::npos) break;
-            append(list.substr(0, comma + 1), gap);
-            list.remove_prefix(comma + 1);
-            gap = "";
-        }
-        append(list, gap);
-    }
-    return lines;
+    return wrap(fmt::format("{}", fmt::join(lists, "  ")), width);
 }
 
 void Table::group_names() {
@@ -263,7 +241,7 @@ Pager::Pager(bool wanted) {
         wanted && ::isatty(STDOUT_FILENO) == 1 && !terminal_is_dumb() ? pager_command() : "";
     int ends[2];
     if (command.empty()) return;
-    remember_terminal();
+    remembered = look_at_terminal();
     if (::pipe2(ends, O_CLOEXEC) != 0) return;
     pid_ = ::fork();
     if (pid_ == 0) become(command, ends[0]);

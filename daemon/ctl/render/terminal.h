@@ -29,9 +29,6 @@ bool wants_colour();
 // Whether stdout is a terminal.
 bool is_terminal();
 
-// Makes the functions above return their current results from now on, even if stdout changes.
-void remember_terminal();
-
 // Prints TEXT to stderr. Ignores write errors, because there is no other place to report them.
 void say(const std::string& text);
 
@@ -101,9 +98,8 @@ void print_text(const std::string& text, std::size_t indent = 0);
 std::vector<std::string> wrap_lists(const std::vector<std::string>& lists, std::size_t width);
 
 // While this object exists, stdout goes through a pager, like in systemctl: $SYSTEMD_PAGER, else $PAGER,
-// else `less`, which exits at once if the output fits on the terminal. There is no pager if stdout is not a
-// terminal or is a dumb one, if none is wanted, if the variable is "" or "cat", or if no pager can be run.
-// The functions for the terminal's columns and colours (terminal.h) keep their previous results.
+// else `less`, which exits at once if the output fits. None if stdout is not a terminal or is a dumb one, if
+// none is wanted, or if the variable is "" or "cat".
 class Pager {
   public:
     explicit Pager(bool wanted);

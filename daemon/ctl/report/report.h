@@ -51,8 +51,7 @@ struct ReportHead {
     std::int64_t time = 0;
 };
 
-// The complete page. BODY is HTML with sections whose ids are result, trials, plan, machine and history; the
-// links at the top lead to those that exist. The page loads nothing, and forbids it with a
+// The complete page with links to the sections of BODY. It loads nothing, and forbids it with a
 // Content-Security-Policy.
 std::string report_page(const ReportHead& head, const std::string& body);
 
@@ -94,19 +93,18 @@ struct ResultInput {
     const std::vector<VerdictRecord>& trials;
     const std::vector<PlanLine>& plan;  // for the current scopes
     const nlohmann::json& status;
-    std::string kernel;  // kernel_key(); empty if not known
 };
-// What was improved and by how much, what was not, what is in force, and what remains to be done. Of several
-// comparisons of a target with the same arms, the last judged one counts.
+// What was improved and by how much, what was not, and what remains to be done. Of several comparisons of a
+// target with the same arms, the last judged one counts.
 std::string result_html(const ResultInput& input);
 
 // One row per group of targets that differ only in their names.
 std::string plan_html(const std::vector<PlanLine>& plan, const nlohmann::json& status);
 
 // The plots of TRIALS, and the table of all TRIALS. Both show the latest first and fold all but the last
-// few. history_html() returns "" if there are none.
+// few. history_html() returns "" if there are none. KERNEL: kernel_key(); empty if not known.
 std::string trials_html(const std::vector<VerdictRecord>& trials);
-std::string history_html(const std::vector<VerdictRecord>& trials);
+std::string history_html(const std::vector<VerdictRecord>& trials, const std::string& kernel = "");
 // The verdict as a word with its mark and colour.
 std::string verdict_html(const VerdictRecord& record);
 // The evidence of a counter after each of its DIFFERENCES, as the judge computed it from them.
@@ -119,9 +117,8 @@ struct DrawnMachine {
     const Isolation& isolation;
     CoreKinds kinds = {};
 };
-// Packages, LLCs, shards, cores, threads. Every core of the topology is one element with the attribute
-// data-core, whose value is its lowest CPU. Packages that share an LLC are in one box. The cores of a hybrid
-// are drawn and named by their kinds. With more than 64 CPUs the drawing is folded.
+// Packages, LLCs, shards, cores, threads. Every core is one element with the attribute data-core, its lowest
+// CPU. With more than 64 CPUs the drawing is folded.
 std::string machine_html(const DrawnMachine& machine);
 
 }  // namespace wq::ctl

@@ -68,12 +68,11 @@ int report(const Options& options, const std::string& output) {
     ReportHead head{facts.hostname, machine->kernel.release, options.topology, "", ::time(nullptr)};
     const json status = daemon_status(options, head.daemon);
     const auto plan = machine->plan();
-    const std::string page =
-        report_page(head, result_html({trials, plan, status, kernel_key(machine->kernel)}) +
-                              trials_html(trials) + plan_html(plan, status) +
-                              machine_html({machine->topology, machine->kernel, machine->shard_size,
-                                            isolation, std::move(kinds)}) +
-                              history_html(trials));
+    const std::string page = report_page(
+        head, result_html({trials, plan, status}) + trials_html(trials) + plan_html(plan, status) +
+                  machine_html({machine->topology, machine->kernel, machine->shard_size, isolation,
+                                std::move(kinds)}) +
+                  history_html(trials, kernel_key(machine->kernel)));
     if (const auto done = write_report(output, page); !done) return complain(done.error().text);
     return kOk;
 }

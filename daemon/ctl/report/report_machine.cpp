@@ -19,31 +19,6 @@ constexpr std::size_t kMostNumbered = 512;  // CPUs; with more, they are drawn s
 constexpr std::size_t kMostUnfolded = 64;   // CPUs; with more, the reader must open the drawing
 constexpr std::size_t kMostPods = 64;       // listed per scope
 
-// One box of the drawing: a package, or several that share an LLC or a core.
-struct Box {
-    CpuSet packages;     // package numbers
-    bool other = false;  // contains CPUs without a known package
-    CpuSet cpus;
-};
-
-// Merges all boxes that have a CPU of SET.
-void join(std::vector<Box>& boxes, const CpuSet& set) {
-    Box* first = nullptr;
-    for (Box& box : boxes) {
-        if (!box.cpus.intersects(set)) continue;
-        if (first == nullptr) {
-            first = &box;
-            if (box.cpus.contains(set)) return;
-            continue;
-        }
-        first->packages |= box.packages;
-        first->other = first->other || box.other;
-        first->cpus |= box.cpus;
-        box.cpus = CpuSet();
-    }
-    std::erase_if(boxes, [](const Box& box) { return box.cpus.empty(); });
-}
-
 class Drawing {
   public:
     explicit Drawing(const DrawnMachine& machine)
@@ -61,15 +36,17 @@ class Drawing {
         partitions_ -= isolcpus_;
         for (const CpuSet& core : topology_.cores)
             for (const unsigned cpu : core.cpus()) core_of_[cpu] = &core;
-        for (const Llc& llc : llcs_)
-            for (const unsigned cpu : llc.cpus.cpus())
-                if (const auto core = core_of_.find(cpu); core != core_of_.end())
-                    llc_of_.try_emplace(core->second, &llc);
     }
 
     [[nodiscard]] std::string html() const {
         std::string drawing = legend() + fmt::format("<div class=\"packages{}\">\n", small_ ? " many" : "");
-        for (const Box& each : boxes()) drawing += box(each);
+        CpuSet rest = topology_.online;
+        for (std::size_t i = 0; i < topology_.packages.size(); i++) {
+            drawing += box(fmt::format("Package {}", i), topology_.packages[i]);
+            rest -= topology_.packages[i];
+        }
+        if (!rest.empty())
+            drawing += box(topology_.packages.empty() ? "Machine" : "CPUs of no known package", rest);
         drawing += offline() + "</div>\n";
         if (topology_.present.count() > kMostUnfolded)
             drawing =
@@ -83,34 +60,15 @@ class Drawing {
             topology_.nodes.empty() ? "" : ", " + plural(topology_.nodes.size(), "NUMA node");
         const std::string packages =
             topology_.packages.empty() ? "" : ", " + plural(topology_.packages.size(), "package");
-        std::string out = fmt::format("<p>{}, {}{}, {}{}{}.{}</p>\n", plural(topology_.online.count(), "CPU"),
+        std::string out = fmt::format("<p>{}, {}{}, {}{}{}.</p>\n", plural(topology_.online.count(), "CPU"),
                                       plural(topology_.cores.size(), "core"), kinds_in(topology_.online),
-                                      plural(llcs_.size(), "LLC"), packages, nodes, sizes());
+                                      plural(llcs_.size(), "LLC"), packages, nodes);
         return out +
                fmt::format("<p>Cores on one last-level cache (LLC) are cut into shards of about {}{}.</p>\n",
                            plural(shard_size_, "core"),
                            kernel_.has(Scope::cache_shard)
                                ? ", by the kernel&#39;s rule"
                                : ", as the kernel&#39;s rule would do it: this kernel has no cache_shard");
-    }
-
-    // Returns " Each LLC has 8 cores in 1 shard.", or the numbers of LLCs per size; "" if there are too many
-    // sizes.
-    [[nodiscard]] std::string sizes() const {
-        static constexpr std::size_t kMostSizes = 4;
-        std::map<std::pair<std::size_t, std::size_t>, std::size_t, std::greater<>>
-            llcs;  // (cores, shards) -> LLCs
-        for (const Llc& llc : llcs_)
-            llcs[{index_.cores_in(llc.cpus), shards_of(llc.cpus, index_, shard_size_).size()}]++;
-        std::string out;
-        if (llcs.empty() || llcs.size() > kMostSizes) return out;
-        for (const auto& [size, n] : llcs)
-            out += fmt::format("{}{} {} in {}", out.empty() ? " " : ", ",
-                               llcs.size() > 1 ? plural(n, "LLC") + (n == 1 ? " has" : " have")
-                               : n == 1        ? "The LLC has"
-                                               : "Each LLC has",
-                               plural(size.first, "core"), plural(size.second, "shard"));
-        return out + ".";
     }
 
     // The kinds of cores of a hybrid: name, class in the drawing, CPUs.
@@ -171,68 +129,37 @@ class Drawing {
         return out;
     }
 
-    [[nodiscard]] std::vector<Box> boxes() const {
-        std::vector<Box> out;
-        CpuSet rest = topology_.online;
-        for (unsigned i = 0; i < topology_.packages.size(); i++) {
-            out.push_back({{i}, false, topology_.packages[i]});
-            rest -= topology_.packages[i];
-        }
-        if (!rest.empty()) out.push_back({{}, true, rest});
-        for (const Llc& llc : llcs_) join(out, llc.cpus);
-        for (const CpuSet& core : topology_.cores) join(out, core);
-        return out;
-    }
-
-    // "NUMA node 1", "NUMA nodes 0-1".
-    static std::string numbered(const char* what, const CpuSet& numbers) {
-        return fmt::format("{}{} {}", what, numbers.count() == 1 ? "" : "s", numbers.list());
-    }
-
-    [[nodiscard]] std::string name_of_box(const Box& box) const {
-        if (topology_.packages.empty()) return "Machine";
-        if (box.packages.empty()) return "CPUs of no known package";
-        return numbered("Package", box.packages) + (box.other ? " and CPUs of no known one" : "");
-    }
-
-    // The packages of CPUS, if BOX has several packages.
-    [[nodiscard]] std::string packages_in(const CpuSet& cpus, const Box& box) const {
-        CpuSet packages;
-        if (box.packages.count() > 1)
-            for (const unsigned i : box.packages.cpus())
-                if (topology_.packages[i].intersects(cpus)) packages.add(i);
-        return packages.empty() ? "" : numbered("package", packages) + " · ";
-    }
-
-    [[nodiscard]] std::string box(const Box& box) const {
-        const CpuSet& cpus = box.cpus;
+    // An LLC of several packages is drawn in the package of its first CPU.
+    [[nodiscard]] std::string box(const std::string& name, const CpuSet& cpus) const {
         std::string boxes;
         CpuSet loose = cpus;
         CpuSet nodes;
         for (std::size_t i = 0; i < llcs_.size(); i++) {
             const Llc& one = llcs_[i];
-            if (one.cpus.empty() || !cpus.has(one.cpus.first())) continue;
-            boxes += llc(i, one, box);
-            if (one.numa_node) nodes.add(*one.numa_node);
             for (const CpuSet& core : index_.split(one.cpus)) loose -= *core_of_.at(core.first());
+            if (one.cpus.empty() || !cpus.has(one.cpus.first())) continue;
+            boxes += llc(i, one);
+            if (one.numa_node) nodes.add(*one.numa_node);
         }
         if (!loose.empty()) boxes += in_no_llc(loose);
         return fmt::format(
             "<section class=\"package\">\n<p><strong>{}</strong> <small>{}{} · CPUs {}</small></p>\n"
             "<div class=\"llcs\">\n{}</div>\n</section>\n",
-            name_of_box(box), nodes.empty() ? "" : numbered("NUMA node", nodes) + " · ",
+            name,
+            nodes.empty() ? ""
+                          : fmt::format("NUMA node{} {} · ", nodes.count() == 1 ? "" : "s", nodes.list()),
             plural(index_.cores_in(cpus), "core") + kinds_in(cpus), cpus.list(), boxes);
     }
 
-    [[nodiscard]] std::string llc(std::size_t number, const Llc& llc, const Box& box) const {
+    [[nodiscard]] std::string llc(std::size_t number, const Llc& llc) const {
         std::string shards;
         for (const CpuSet& shard : shards_of(llc.cpus, index_, shard_size_))
             shards += fmt::format("<div class=\"shard\" title=\"shard: CPUs {}\">{}</div>\n", shard.list(),
-                                  cores_of(shard, &llc));
+                                  cores_of(shard));
         return fmt::format(
-            "<div class=\"llc\"><p>LLC {} <small>{}{}{}{}</small></p>\n<div "
+            "<div class=\"llc\"><p>LLC {} <small>{}{}{}</small></p>\n<div "
             "class=\"shards\">\n{}</div></div>\n",
-            number, packages_in(llc.cpus, box),
+            number,
             llc.numa_node && topology_.nodes.size() > 1 ? fmt::format("node {} · ", *llc.numa_node) : "",
             small_ ? "" : plural(index_.cores_in(llc.cpus), "core") + " · ", llc.cpus.list(), shards);
     }
@@ -242,7 +169,7 @@ class Drawing {
         return fmt::format(
             "<div class=\"llc\"><p>In no LLC <small>{} · {}</small></p>\n<div class=\"shards\">"
             "<div class=\"shard loose\">{}</div></div></div>\n",
-            plural(index_.cores_in(cpus), "core"), cpus.list(), cores_of(cpus, nullptr));
+            plural(index_.cores_in(cpus), "core"), cpus.list(), cores_of(cpus));
     }
 
     [[nodiscard]] std::string offline() const {
@@ -258,13 +185,11 @@ class Drawing {
     }
 
     // The cores with CPUs in CPUS, each with all of its threads: isolated threads, which are in no LLC, are
-    // drawn beside their siblings. A core of several LLCs is in the first. LLC: nullptr for cores in no LLC.
-    [[nodiscard]] std::string cores_of(const CpuSet& cpus, const Llc* llc) const {
+    // drawn beside their siblings.
+    [[nodiscard]] std::string cores_of(const CpuSet& cpus) const {
         std::string out;
         for (const CpuSet& part : index_.split(cpus)) {
             const CpuSet& core = *core_of_.at(part.first());
-            const auto home = llc_of_.find(&core);
-            if (llc != nullptr && home->second != llc) continue;
             out += fmt::format("<span class=\"core{}\" data-core=\"{}\">", kind_of(core), core.first());
             for (const unsigned cpu : core.cpus()) out += thread(cpu, marks_of(cpu));
             out += "</span>";
@@ -297,8 +222,7 @@ class Drawing {
     CoreKinds kinds_;
     CpuSet partitions_;
     bool small_;
-    std::map<unsigned, const CpuSet*> core_of_;   // CPU -> core
-    std::map<const CpuSet*, const Llc*> llc_of_;  // core -> LLC
+    std::map<unsigned, const CpuSet*> core_of_;  // CPU -> core
 };
 
 }  // namespace

@@ -91,7 +91,6 @@ th { color: var(--muted); font-weight: 400; text-align: left; vertical-align: bo
 th, td { padding: .375rem .75rem .375rem 0; border-bottom: 1px solid var(--rule); }
 td { vertical-align: top; }
 td code { font-size: .8125rem; }
-td.scope { width: 14rem; }
 td.names { min-width: 9rem; }
 td.names code { display: inline-block; margin-right: .375rem; }
 td.bar { width: 12rem; }
@@ -137,7 +136,7 @@ details > :not(summary) { margin-top: .5rem; }
   header dl { display: block; }
   header dl div { display: flex; gap: .75rem; }
   header dt { flex: none; width: 4.5rem; line-height: 1.5rem; }
-  .cards td.bar, .cards td.scope { width: auto; }
+  .cards td.bar { width: auto; }
   .cards thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .cards tr { display: block; padding: .5rem 0; border-bottom: 1px solid var(--rule); }
   .cards td, .cards td.num { display: block; position: relative; min-height: 1.75rem; padding: .125rem 0 .125rem 6.5rem;
@@ -154,13 +153,9 @@ details > :not(summary) { margin-top: .5rem; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   nav, .pairs { display: none; }
   details::details-content { content-visibility: visible; block-size: auto; }
-  h2, h3 { break-after: avoid; }
-  .llc { border: 1px solid var(--edge); }
   .llc, .shard, .trial, figure, tr { break-inside: avoid; }
   .wide { overflow: visible; }
   table { font-size: 8pt; }
-  th, td { padding-right: .375rem; }
-  .core b, svg .band { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
 )";
 

@@ -13,8 +13,8 @@ namespace {
 constexpr double kWidth = 420;
 constexpr double kHeight = 236;
 constexpr double kLeft = 72;
-constexpr double kRight = kWidth - 58;  // leaves space for the names of lines
-constexpr double kTop = 26;             // leaves space for the title of the axis
+constexpr double kRight = kWidth - 6;
+constexpr double kTop = 26;  // leaves space for the title of the axis
 constexpr double kBottom = kHeight - 34;
 
 // The frame of the drawing: pairs 1..N from left to right, LOW..HIGH from bottom to top.
@@ -73,30 +73,8 @@ std::string line(const Frame& frame, const char* kind, const std::vector<double>
     return fmt::format("<path class=\"{}\" d=\"{}\"/>\n", kind, path);
 }
 
-// A name at the right end of a line at height Y.
-struct Name {
-    double y;
-    const char* text;
-};
-
-// Draws NAMES from top to bottom within the frame, with enough distance to be readable.
-std::string names_at_right(std::vector<Name> names) {
-    static constexpr double kApart = 12;
-    std::ranges::stable_sort(names, {}, &Name::y);
-    for (std::size_t i = 1; i < names.size(); i++) names[i].y = std::max(names[i].y, names[i - 1].y + kApart);
-    double most = kBottom;
-    for (std::size_t i = names.size(); i-- > 0; most = names[i].y - kApart)
-        names[i].y = std::min(names[i].y, most);
-    std::string out;
-    for (const Name& name : names)
-        out += text_at(kRight + 4, name.y + 4, "start", name.text, " class=\"mark\"");
-    return out;
-}
-
 std::string decade(int power) {
-    if (power >= 0 && power <= 4) return std::to_string(static_cast<int>(std::pow(10, power)));
-    if (power < 0 && power >= -3) return fmt::format("{:.{}f}", std::pow(10, power), -power);
-    return fmt::format("1e{}", power);
+    return power > 4 ? fmt::format("1e{}", power) : fmt::format("{:g}", std::pow(10, power));
 }
 
 }  // namespace
@@ -105,9 +83,7 @@ std::string effects_svg(const std::vector<double>& percent, const Effect& effect
                         const std::string& title, const std::string& label) {
     const double limit = 100 * tolerance;
     Frame frame{percent.size(), 0, limit};
-    bool beyond = false;
     for (const double value : percent) {
-        beyond = beyond || value > kMostPercent;
         frame.low = std::min(frame.low, value);
         frame.high = std::max(frame.high, std::min(value, kMostPercent));
     }
@@ -130,13 +106,8 @@ std::string effects_svg(const std::vector<double>& percent, const Effect& effect
                     mark == 0 ? "0%"
                               : fmt::format("{:.4g}% {}", std::abs(value), value < 0 ? "better" : "worse"));
     }
-    std::vector<Name> names = {{frame.y(effect.percent), "median"}};
-    if (tolerance > 0) {
-        out += level("limit", frame.y(limit));
-        names.push_back({frame.y(limit), "tolerated"});
-    }
-    if (beyond) names.push_back({kTop, "&gt;1000%"});
-    out += level("median", frame.y(effect.percent)) + names_at_right(std::move(names));
+    if (tolerance > 0) out += level("limit", frame.y(limit));
+    out += level("median", frame.y(effect.percent));
     std::string dots;
     for (std::size_t i = 0; i < percent.size(); i++)
         dots += fmt::format("M{:.1f} {:.1f}h0", frame.x(i + 1), frame.y(percent[i]));
@@ -167,8 +138,6 @@ std::string evidence_svg(const RunningEvidence& evidence, double log_enough, con
     out += level("limit", y) +
            text_at(kLeft + 4, y - 4, "start", "needed: " + short_evidence(log_enough), " class=\"mark\"");
     out += line(frame, "better", evidence.log_improved) + line(frame, "worse", evidence.log_regressed);
-    out += names_at_right({{frame.y(evidence.log_regressed.back() / std::numbers::ln10), "worse"},
-                           {frame.y(evidence.log_improved.back() / std::numbers::ln10), "better"}});
     return out + pair_marks(frame) + "</svg>\n";
 }
 

@@ -21,9 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostRows = 12;    // of comparisons; more are folded
 constexpr std::size_t kMostNamed = 4;    // targets in the first sentences
-constexpr double kMostOnScale = 50;      // percent
 constexpr const char* kAnyTarget = "*";  // the only target of a source without workqueues
 
 // The order of the page: improved, regressed, undecided, cut off.
@@ -72,29 +70,24 @@ std::string strong(std::size_t number) {
 // The final result for one target and two arms.
 struct Row {
     const VerdictRecord* trial;
-    std::size_t number;  // number of the comparison, from 1
     std::size_t place;
 };
 
 class ResultSection {
   public:
     explicit ResultSection(const ResultInput& input) : input_(input), targets_(targets_of(input.status)) {
-        for (const PlanLine& line : input.plan) lines_[line.target.name] = &line;
         collect();
     }
 
-    [[nodiscard]] std::string html() const {
-        return section("result", "Result", worth() + sentences() + comparisons() + in_force());
-    }
+    [[nodiscard]] std::string html() const { return section("result", "Result", worth() + sentences()); }
 
   private:
     // Takes the last judged comparison of each target and arms, or the last one if none was judged. Sorts
     // them, with the largest improvement first.
     void collect() {
         std::map<std::tuple<std::string, std::string, std::string>, Row> last;
-        for (std::size_t i = 0; i < input_.trials.size(); i++) {
-            const VerdictRecord& r = input_.trials[i];
-            const Row row{&input_.trials[i], i + 1, r.judged ? static_cast<std::size_t>(r.outcome) : kCutOff};
+        for (const VerdictRecord& r : input_.trials) {
+            const Row row{&r, r.judged ? static_cast<std::size_t>(r.outcome) : kCutOff};
             const auto [place, is_new] = last.try_emplace({r.target, r.key.reference, r.key.candidate}, row);
             if (!is_new && (r.judged || !place->second.trial->judged)) place->second = row;
         }
@@ -104,10 +97,6 @@ class ResultSection {
             const double percent = r.standing.effect.percent;
             return std::pair(row.place, r.outcome == Judgement::regressed ? -percent : percent);
         });
-    }
-
-    [[nodiscard]] bool is_described() const {
-        return input_.plan.size() == 1 && input_.plan.front().target.name == kAnyTarget;
     }
 
     // Like the first lines of `status`.
@@ -186,7 +175,7 @@ class ResultSection {
         for (const auto& [change, n] : changes)
             which +=
                 (which.empty() ? ": " : ", ") + change + (changes.size() > 1 ? fmt::format(" ({})", n) : "");
-        if (is_described())
+        if (input_.plan.size() == 1 && input_.plan.front().target.name == kAnyTarget)
             return "<li>The source only describes a machine. There, the plan " +
                    (changed == 0 ? "keeps the kernel&#39;s setting for an unbound workqueue"
                                  : "would change an unbound workqueue" + which) +
@@ -198,119 +187,17 @@ class ResultSection {
             changed, plural(input_.plan.size(), "target"), which);
     }
 
-    [[nodiscard]] const PlanLine* line_of(const std::string& target) const {
-        const auto found = lines_.find(target);
-        return found == lines_.end() ? nullptr : found->second;
-    }
-
     // The arm in a target's files; "" if not known.
     [[nodiscard]] std::string arm_of(const std::string& target) const {
-        const PlanLine* line = line_of(target);
-        if (line == nullptr || !line->target.scope.effective) return "";
+        const auto line =
+            std::ranges::find(input_.plan, target, [](const PlanLine& one) { return one.target.name; });
+        if (line == input_.plan.end() || !line->target.scope.effective) return "";
         return std::string(name_of(*line->target.scope.effective)) +
                (line->target.strict == true ? " strict" : "");
     }
 
-    [[nodiscard]] std::string now_html(const VerdictRecord& r) const {
-        const PlanLine* line = line_of(r.target);
-        if (line == nullptr) return quiet(is_described() ? "" : "this target is not there now");
-        const std::string arm = arm_of(r.target);
-        return escape(setting_text(line->target)) + quiet(arm == r.key.candidate ? "what was tried"
-                                                          : arm == r.key.reference
-                                                              ? "what it was compared with"
-                                                              : "");
-    }
-
-    // Percent at each end of the scale: the smallest round number that fits all improved and regressed
-    // comparisons, or all comparisons if there are none of these.
-    [[nodiscard]] double scale() const {
-        double most = 0;
-        const bool decided = rows_.front().place < kDecided;
-        for (const Row& row : rows_) {
-            if (decided && row.place >= kDecided) break;
-            const Effect& effect = row.trial->standing.effect;
-            most = std::max(most, std::abs(effect.percent));
-            if (effect.interval)
-                most = std::max({most, std::abs(effect.interval->low), std::abs(effect.interval->high)});
-        }
-        for (const double end : {2.0, 5.0, 10.0, 15.0, 20.0, 30.0})
-            if (most <= end) return end;
-        return kMostOnScale;
-    }
-
-    [[nodiscard]] std::string comparisons() const {
-        if (rows_.empty()) return "";
-        const double end = scale();
-        std::vector<Cells> cells;
-        for (const Row& row : rows_) cells.push_back(cells_of(row, end));
-        return "<h3>What was compared</h3>\n" +
-               folded_table({{"Target"},
-                             {"Tried"},
-                             {"Result"},
-                             {"Effect"},
-                             {fmt::format("{0:.0f}% better … {0:.0f}% worse", end), "bar"},
-                             {"In force now"}},
-                            cells, kMostRows, "further comparison") +
-               "<p class=\"quiet\">Left of the upright line is better. Dot: the median of the pairs. Bar: "
-               "its 95% interval. Arrow: beyond the scale. The effect of a comparison that ended early tends "
-               "to be overstated.</p>\n";
-    }
-
-    [[nodiscard]] Cells cells_of(const Row& one, double end) const {
-        const VerdictRecord& r = *one.trial;
-        std::string target = code(r.target);
-        if (!r.differences.empty()) target = fmt::format("<a href=\"#trial-{}\">{}</a>", one.number, target);
-        const bool here = input_.kernel.empty() || r.key.kernel == input_.kernel;
-        const std::string effect = effect_text(r.standing);
-        return {target,
-                escape(r.key.candidate + " against " + r.key.reference) +
-                    quiet(here ? "" : "with kernel " + r.key.kernel.substr(0, r.key.kernel.find(' '))),
-                verdict_html(r) + quiet(r.reason),
-                escape(effect) + quiet(plural(r.standing.pairs, "pair")),
-                r.standing.pairs > 0 ? effect_bar_svg(r.standing.effect, end, effect) : "",
-                now_html(r)};
-    }
-
-    // The current scopes of all targets, grouped: defaults last, then by the cells.
-    [[nodiscard]] std::string in_force() const {
-        if (is_described()) return "";
-        std::map<std::pair<bool, Cells>, std::vector<std::string>> groups;
-        std::size_t without = 0;
-        for (const PlanLine& line : input_.plan) {
-            const Workqueue& target = line.target;
-            if (line.finding == Finding::untouchable || target.scope.word.empty()) {
-                without++;
-                continue;
-            }
-            const auto known = targets_.find(target.name);
-            const auto word = [&](const char* key) {
-                return known == targets_.end() ? std::string() : text_in(*known->second, key, "-");
-            };
-            const bool is_default = target.scope.word == "default" || target.kind == Kind::default_scope;
-            groups[{is_default, {setting_text(target), word("baseline"), word("state")}}].push_back(
-                target.name);
-        }
-        if (groups.empty()) return "";
-        std::vector<Column> columns = {{"Scope", "scope"}, {"Targets", "names"}};
-        if (!targets_.empty()) columns.insert(columns.end(), {{"The kernel had"}, {"State"}});
-        std::vector<Cells> rows;
-        for (const auto& [key, names] : groups) {
-            const Cells& words = key.second;
-            rows.push_back({escape(words[0]), strong(names.size()) + names_html(names), escape(words[1]),
-                            escape(words[2])});
-        }
-        std::string out = "<h3>In force now</h3>\n" + table(columns, rows);
-        if (without > 0)
-            out += fmt::format(
-                "<p class=\"quiet\">{} left out: a scope has no effect there, or it must not be "
-                "written.</p>\n",
-                plural(without, "target") + (without == 1 ? " is" : " are"));
-        return out;
-    }
-
     const ResultInput& input_;
     StatusTargets targets_;
-    std::map<std::string, const PlanLine*> lines_;  // by target
     std::vector<Row> rows_;
 };
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "base/text.h"
 #include "ctl/report/report.h"
@@ -15,6 +14,7 @@ namespace {
 
 constexpr std::size_t kMostDrawn = 10;      // trials; more are folded
 constexpr std::size_t kMostInHistory = 20;  // rows; more are folded
+constexpr double kMostOnScale = 50;         // percent
 
 std::string evidence_text(double log) {
     return fmt::format("{:.3g}", evidence_of(log));
@@ -24,6 +24,20 @@ std::string figure(const std::string& caption, const std::string& svg, const std
                    const std::string& which) {
     return fmt::format("<figure><figcaption><strong>{}</strong>{}</figcaption>\n{}{}</figure>\n", caption,
                        which, svg, legend_html(marks));
+}
+
+// Percent at each end of a scale: a round number that fits all effects, or kMostOnScale.
+double scale_of(const std::vector<VerdictRecord>& trials) {
+    double most = 0;
+    for (const VerdictRecord& r : trials) {
+        const Effect& effect = r.standing.effect;
+        most = std::max(most, std::abs(effect.percent));
+        if (effect.interval)
+            most = std::max({most, std::abs(effect.interval->low), std::abs(effect.interval->high)});
+    }
+    for (const double end : {2.0, 5.0, 10.0, 20.0})
+        if (most <= end) return end;
+    return kMostOnScale;
 }
 
 // A comparison with the differences of its pairs, by the counter that decided it.
@@ -45,9 +59,9 @@ class Drawn {
     [[nodiscard]] std::string html(std::size_t number) const {
         return fmt::format(
             "<article class=\"trial\" id=\"trial-{}\">\n<h3><code>{}</code>: {} against {}</h3>\n{}"
-            "<div class=\"plots\">\n{}{}</div>\n{}{}</article>\n",
+            "<div class=\"plots\">\n{}{}</div>\n{}</article>\n",
             number, escape(r_.target), escape(r_.key.candidate), escape(r_.key.reference), summary(),
-            effects(), evidence(), others(), pairs());
+            effects(), evidence(), pairs());
     }
 
   private:
@@ -94,24 +108,6 @@ class Drawn {
             "Evidence by pair: {}{}. At the end {} for worse, {} for better", about_, which_,
             evidence_text(evidence_.log_regressed.back()), evidence_text(evidence_.log_improved.back()));
         return figure("Evidence after each pair", evidence_svg(evidence_, enough, label), marks, which_);
-    }
-
-    // Shows the highest evidence for worse of all counters. The drawing shows only one counter, so without
-    // this the dashed line could seem to decide alone.
-    [[nodiscard]] std::string others() const {
-        if (r_.differences.size() < 2) return "";
-        const Differences* highest = shown_;
-        double most = -std::numeric_limits<double>::infinity();
-        for (const Differences& each : r_.differences) {
-            const double log = running_evidence(each.last, tolerance_).log_regressed.back();
-            if (log <= most) continue;
-            most = log;
-            highest = &each;
-        }
-        return fmt::format(
-            "<p class=\"quiet\">The verdict &quot;improved&quot; requires that no counter&#39;s evidence for "
-            "&quot;worse&quot; is above 1. Highest: {} {}.</p>\n",
-            escape(highest->counter), evidence_text(most));
     }
 
     [[nodiscard]] std::string pairs() const {
@@ -177,31 +173,38 @@ std::string trials_html(const std::vector<VerdictRecord>& trials) {
     return section("trials", "Comparisons", out);
 }
 
-std::string history_html(const std::vector<VerdictRecord>& trials) {
+std::string history_html(const std::vector<VerdictRecord>& trials, const std::string& kernel) {
     if (trials.empty()) return "";
+    const double end = scale_of(trials);
     std::vector<Cells> rows;
     for (std::size_t i = trials.size(); i-- > 0;) {
         const VerdictRecord& r = trials[i];
         std::string ended = utc_text(r.time);
         if (!r.differences.empty()) ended = fmt::format("<a href=\"#trial-{}\">{}</a>", i + 1, ended);
-        rows.push_back({ended, code(r.target), escape(r.key.candidate), escape(r.key.reference),
-                        verdict_html(r), std::to_string(r.standing.pairs), escape(effect_text(r.standing)),
-                        evidence_text(r.standing.log_regressed), evidence_text(r.standing.log_improved),
-                        escape(r.reason)});
+        const bool here = kernel.empty() || r.key.kernel == kernel;
+        const std::string effect = effect_text(r.standing);
+        rows.push_back(
+            {ended, code(r.target),
+             escape(r.key.candidate + " against " + r.key.reference) +
+                 quiet(here ? "" : "with kernel " + r.key.kernel.substr(0, r.key.kernel.find(' '))),
+             verdict_html(r) + quiet(r.reason), escape(effect) + quiet(plural(r.standing.pairs, "pair")),
+             r.standing.pairs > 0 ? effect_bar_svg(r.standing.effect, end, effect) : "",
+             evidence_text(r.standing.log_regressed), evidence_text(r.standing.log_improved)});
     }
-    return section("history", "History",
-                   "<p>Every verdict that is on record. E is the evidence (an e-value).</p>\n" +
-                       folded_table({{"Time", "when"},
-                                     {"Target"},
-                                     {"Tried"},
-                                     {"Against"},
-                                     {"Verdict"},
-                                     {"Pairs", "num"},
-                                     {"Effect"},
-                                     {"E worse", "num"},
-                                     {"E better", "num"},
-                                     {"Reason"}},
-                                    rows, kMostInHistory, "older verdict"));
+    return section(
+        "history", "History",
+        "<p>Every verdict that is on record. Left of the upright line is better. Dot: the median of the "
+        "pairs. Bar: its 95% interval. Arrow: beyond the scale. E is the evidence (an e-value). The effect "
+        "of a comparison that ended early tends to be overstated.</p>\n" +
+            folded_table({{"Time", "when"},
+                          {"Target"},
+                          {"Arms"},
+                          {"Verdict"},
+                          {"Effect"},
+                          {fmt::format("{0:.0f}% better … {0:.0f}% worse", end), "bar"},
+                          {"E worse", "num"},
+                          {"E better", "num"}},
+                         rows, kMostInHistory, "older verdict"));
 }
 
 }  // namespace wq::ctl
