@@ -10,7 +10,6 @@
 #include "base/file.h"
 #include "base/result.h"
 #include "machine/paths.h"
-#include "machine/scope.h"
 #include "machine/workqueue.h"
 
 namespace wq {

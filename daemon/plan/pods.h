@@ -8,7 +8,7 @@
 
 #include "base/cpu_set.h"
 #include "machine/kernel_info.h"
-#include "machine/scope.h"
+#include "machine/workqueue.h"
 #include "machine/topology.h"
 
 namespace wq {

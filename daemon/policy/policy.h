@@ -11,7 +11,7 @@
 
 #include "base/cpu_set.h"
 #include "machine/host_facts.h"
-#include "machine/scope.h"
+#include "machine/workqueue.h"
 
 namespace wq {
 

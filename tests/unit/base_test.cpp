@@ -16,7 +16,7 @@
 #include "base/cpu_set.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "machine/scope.h"
+#include "machine/workqueue.h"
 #include "policy/quantity.h"
 
 namespace wq {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ctl/command.h"
-#include "machine/kernel_dump.h"
+#include "bpf/bpf_dump.h"
 #include "machine/kernel_info.h"
 
 namespace wq::ctl {
