@@ -281,7 +281,8 @@ class Reader {
                 return fail(folder + ": this CPU is not among those that share it");
             // hwloc reads level and type only from the first CPU of a cache, for all CPUs that share it.
             if (!(*set)->intersects(files_.cache_known))
-                for (const auto& sane : {check_level(folder + "/level"), check_type(folder + "/type")})
+                for (const auto& sane : {check(folder + "/level", {"1", "2", "3", "4", "5"}, "level"),
+                                         check(folder + "/type", {"Data", "Instruction", "Unified"}, "type")})
                     if (!sane) return tl::unexpected(sane.error());
             last = std::move(*set);
         }
@@ -290,24 +291,15 @@ class Reader {
 
     // hwloc skips a cache of a level or type that it does not know. (The kernel omits those that it does not
     // know.)
-    static Status check_level(const std::string& path) {
+    static Status check(const std::string& path, std::initializer_list<std::string_view> known,
+                        const char* what) {
         const auto text = text_if_there(path);
         if (!text) return tl::unexpected(text.error());
-        if (*text && !is_line(**text, {"1", "2", "3", "4", "5"})) return fail(path + ": not a cache level");
+        std::string_view line = *text ? std::string_view(**text) : "";
+        if (line.ends_with('\n')) line.remove_suffix(1);
+        if (*text && std::ranges::find(known, line) == known.end())
+            return fail(fmt::format("{}: not a cache {}", path, what));
         return {};
-    }
-
-    static Status check_type(const std::string& path) {
-        const auto text = text_if_there(path);
-        if (!text) return tl::unexpected(text.error());
-        if (*text && !is_line(**text, {"Data", "Instruction", "Unified"}))
-            return fail(path + ": not a cache type");
-        return {};
-    }
-
-    static bool is_line(std::string_view text, std::initializer_list<std::string_view> known) {
-        if (text.ends_with('\n')) text.remove_suffix(1);
-        return std::ranges::find(known, text) != known.end();
     }
 
     std::string cpu_;

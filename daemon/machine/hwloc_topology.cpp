@@ -132,23 +132,28 @@ Result<Hwloc> new_hwloc(Keep keep) {
     return hwloc;
 }
 
-Result<CpuSet> to_cpu_set(hwloc_const_bitmap_t bitmap) {
-    if (hwloc_bitmap_last(bitmap) >= static_cast<int>(CpuSet::kMaxCpus) || hwloc_bitmap_weight(bitmap) < 0)
-        return fail(fmt::format("CPU numbers beyond {}", CpuSet::kMaxCpus - 1), EOVERFLOW);
+CpuSet to_cpu_set(hwloc_const_bitmap_t bitmap) {
     CpuSet set;
     for (int cpu = hwloc_bitmap_first(bitmap); cpu >= 0; cpu = hwloc_bitmap_next(bitmap, cpu))
         set.add(static_cast<unsigned>(cpu));
     return set;
 }
 
+// The objects of TYPE with their CPUs.
+std::vector<std::pair<hwloc_obj_t, CpuSet>> objects_of(const Hwloc& hwloc, hwloc_obj_type_t type) {
+    std::vector<std::pair<hwloc_obj_t, CpuSet>> out;
+    for (hwloc_obj_t one = nullptr; (one = hwloc_get_next_obj_by_type(hwloc.get(), type, one)) != nullptr;)
+        out.emplace_back(one, to_cpu_set(one->cpuset));
+    return out;
+}
+
 // For each online CPU, the data and unified caches that the LLC rule needs.
 std::vector<Cache> caches_in(const Hwloc& hwloc, const CpuSet& online) {
     std::vector<Cache> out;
     std::map<hwloc_obj_t, std::size_t> number_of;
-    const int cpus = hwloc_get_nbobjs_by_type(hwloc.get(), HWLOC_OBJ_PU);
-    for (int i = 0; i < cpus; i++) {
-        const hwloc_obj_t cpu = hwloc_get_obj_by_type(hwloc.get(), HWLOC_OBJ_PU, static_cast<unsigned>(i));
-        if (cpu->os_index >= CpuSet::kMaxCpus || !online.has(cpu->os_index)) continue;
+    for (hwloc_obj_t cpu = nullptr;
+         (cpu = hwloc_get_next_obj_by_type(hwloc.get(), HWLOC_OBJ_PU, cpu)) != nullptr;) {
+        if (!online.has(cpu->os_index)) continue;
         hwloc_obj_t outermost = nullptr;
         const auto add = [&](hwloc_obj_t cache) {
             const auto [known, is_new] = number_of.emplace(cache, out.size());
@@ -194,7 +199,7 @@ Result<std::vector<Cache>> read_caches(const std::string& root, CpuFiles& files,
     std::vector<Cache> caches;
     if (hwloc_topology_load(hwloc->get()) == 0) {
         caches = caches_in(*hwloc, files.online);
-        if (const auto seen = to_cpu_set(hwloc_topology_get_topology_cpuset(hwloc->get()))) unseen -= *seen;
+        unseen -= to_cpu_set(hwloc_topology_get_topology_cpuset(hwloc->get()));
     }
     unseen |= without_outermost(caches, files);
     if (!unseen.empty() && files.warnings.empty())  // one line says that the tree contradicts itself
@@ -240,74 +245,38 @@ Result<Topology> read_tree(const std::string& root) {
 }
 
 // hwloc's Core of each CPU, or the CPU itself if it has none.
-Result<std::vector<CpuSet>> cores_in(const Hwloc& hwloc) {
+std::vector<CpuSet> cores_in(const Hwloc& hwloc) {
     std::vector<CpuSet> cores;
     CpuSet seen;
-    const int cpus = hwloc_get_nbobjs_by_type(hwloc.get(), HWLOC_OBJ_PU);
-    for (int i = 0; i < cpus; i++) {
-        hwloc_obj_t object = hwloc_get_obj_by_type(hwloc.get(), HWLOC_OBJ_PU, static_cast<unsigned>(i));
-        if (const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(hwloc.get(), HWLOC_OBJ_CORE, object))
-            object = core;
-        auto set = to_cpu_set(object->cpuset);
-        if (!set) return tl::unexpected(set.error());
-        if (seen.intersects(*set)) continue;
-        seen |= *set;
-        cores.push_back(std::move(*set));
+    for (auto& [cpu, set] : objects_of(hwloc, HWLOC_OBJ_PU)) {
+        if (const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(hwloc.get(), HWLOC_OBJ_CORE, cpu))
+            set = to_cpu_set(core->cpuset);
+        if (seen.intersects(set)) continue;
+        seen |= set;
+        cores.push_back(std::move(set));
     }
     std::ranges::sort(cores, {}, &CpuSet::first);
     return cores;
 }
 
-Result<std::vector<CpuSet>> packages_in(const Hwloc& hwloc) {
-    std::vector<CpuSet> packages;
-    const int count = hwloc_get_nbobjs_by_type(hwloc.get(), HWLOC_OBJ_PACKAGE);
-    for (int i = 0; i < count; i++) {
-        auto set = to_cpu_set(
-            hwloc_get_obj_by_type(hwloc.get(), HWLOC_OBJ_PACKAGE, static_cast<unsigned>(i))->cpuset);
-        if (!set) return tl::unexpected(set.error());
-        if (!set->empty()) packages.push_back(std::move(*set));
-    }
-    std::ranges::sort(packages, {}, &CpuSet::first);
-    return packages;
-}
-
-Result<std::vector<NumaNode>> nodes_in(const Hwloc& hwloc) {
+std::vector<NumaNode> nodes_in(const Hwloc& hwloc) {
     std::vector<NumaNode> nodes;
     CpuSet seen;
-    const int count = hwloc_get_nbobjs_by_type(hwloc.get(), HWLOC_OBJ_NUMANODE);
-    for (int i = 0; i < count; i++) {
-        const hwloc_obj_t node =
-            hwloc_get_obj_by_type(hwloc.get(), HWLOC_OBJ_NUMANODE, static_cast<unsigned>(i));
-        auto set = to_cpu_set(node->cpuset);
-        if (!set) return tl::unexpected(set.error());
-        *set -= seen;  // high-bandwidth memory is a second node with the same CPUs
-        if (set->empty()) continue;
-        seen |= *set;
-        nodes.push_back({node->os_index, std::move(*set)});
+    for (auto& [node, set] : objects_of(hwloc, HWLOC_OBJ_NUMANODE)) {
+        set -= seen;  // high-bandwidth memory is a second node with the same CPUs
+        if (set.empty()) continue;
+        seen |= set;
+        nodes.push_back({node->os_index, std::move(set)});
     }
     std::ranges::sort(nodes, {}, [](const NumaNode& node) { return node.cpus.first(); });
     return nodes;
 }
 
-// hwloc's groups that are clusters of cores.
-Result<std::vector<CpuSet>> clusters_in(const Hwloc& hwloc) {
-    std::vector<CpuSet> clusters;
-    for (hwloc_obj_t group = nullptr;
-         (group = hwloc_get_next_obj_by_type(hwloc.get(), HWLOC_OBJ_GROUP, group)) != nullptr;) {
-        if (group->subtype == nullptr || std::string_view(group->subtype) != "Cluster") continue;
-        auto set = to_cpu_set(group->cpuset);
-        if (!set) return tl::unexpected(set.error());
-        clusters.push_back(std::move(*set));
-    }
-    return clusters;
-}
-
 // The info NAME of the machine or of its first package that has it; "" if there is none.
 std::string info_in(const Hwloc& hwloc, const char* name) {
-    if (const char* value = hwloc_obj_get_info_by_name(hwloc_get_root_obj(hwloc.get()), name)) return value;
-    for (hwloc_obj_t package = nullptr;
-         (package = hwloc_get_next_obj_by_type(hwloc.get(), HWLOC_OBJ_PACKAGE, package)) != nullptr;)
-        if (const char* value = hwloc_obj_get_info_by_name(package, name)) return value;
+    for (const hwloc_obj_type_t type : {HWLOC_OBJ_MACHINE, HWLOC_OBJ_PACKAGE})
+        for (const auto& [object, cpus] : objects_of(hwloc, type))
+            if (const char* value = hwloc_obj_get_info_by_name(object, name)) return value;
     return "";
 }
 
@@ -323,28 +292,26 @@ std::string missing_in_xml(const Topology& topology, const LlcFacts& facts) {
 }
 
 Result<Topology> topology_in(const Hwloc& hwloc, bool is_xml) {
-    auto online = to_cpu_set(hwloc_topology_get_topology_cpuset(hwloc.get()));
-    auto complete = to_cpu_set(hwloc_topology_get_complete_cpuset(hwloc.get()));
-    auto cores = cores_in(hwloc);
-    auto nodes = nodes_in(hwloc);
-    auto packages = packages_in(hwloc);
-    auto clusters = clusters_in(hwloc);
-    for (const auto* set : {&online, &complete})
-        if (!*set) return tl::unexpected(set->error());
-    if (!cores) return tl::unexpected(cores.error());
-    if (!nodes) return tl::unexpected(nodes.error());
-    if (!packages) return tl::unexpected(packages.error());
-    if (!clusters) return tl::unexpected(clusters.error());
-    if (online->empty()) return fail("no CPUs found");
-
+    // All other sets are parts of this one.
+    const hwloc_const_bitmap_t complete = hwloc_topology_get_complete_cpuset(hwloc.get());
+    if (hwloc_bitmap_last(complete) >= static_cast<int>(CpuSet::kMaxCpus) ||
+        hwloc_bitmap_weight(complete) < 0)
+        return fail(fmt::format("CPU numbers beyond {}", CpuSet::kMaxCpus - 1), EOVERFLOW);
     Topology topology;
-    topology.present = topology.possible = std::move(*complete);
-    topology.online = std::move(*online);
-    topology.cores = std::move(*cores);
-    topology.nodes = std::move(*nodes);
-    topology.packages = std::move(*packages);
+    topology.present = topology.possible = to_cpu_set(complete);
+    topology.online = to_cpu_set(hwloc_topology_get_topology_cpuset(hwloc.get()));
+    if (topology.online.empty()) return fail("no CPUs found");
+    topology.cores = cores_in(hwloc);
+    topology.nodes = nodes_in(hwloc);
+    for (auto& [package, cpus] : objects_of(hwloc, HWLOC_OBJ_PACKAGE))
+        if (!cpus.empty()) topology.packages.push_back(std::move(cpus));
+    std::ranges::sort(topology.packages, {}, &CpuSet::first);
+    std::vector<CpuSet> clusters;  // of cores
+    for (auto& [group, cpus] : objects_of(hwloc, HWLOC_OBJ_GROUP))
+        if (group->subtype != nullptr && std::string_view(group->subtype) == "Cluster")
+            clusters.push_back(std::move(cpus));
     const LlcFacts facts{is_xml ? info_in(hwloc, "Architecture") : "", caches_in(hwloc, topology.online),
-                         std::move(*clusters), [&] { return info_in(hwloc, "CPUVendor"); }};
+                         std::move(clusters), [&] { return info_in(hwloc, "CPUVendor"); }};
     set_llcs(topology, facts);
     if (std::string why = is_xml ? missing_in_xml(topology, facts) : ""; !why.empty())
         topology.llc_unknown = std::move(why);
@@ -413,32 +380,23 @@ Result<Topology> read_xml(const std::string& path) {
 }
 
 // Number of CPUs in DESCRIPTION, parsed like hwloc does (topology-synthetic.c): levels "TYPE:N" or "N",
-// attributes in (), memory in []. Returns kMaxCpus + 1 if there are more than kMaxCpus, because hwloc would
-// then create objects until memory is full. For text that hwloc rejects, the result is undefined.
+// attributes in (), memory in []. More than kMaxCpus if there are more, because hwloc would then create
+// objects until memory is full. For text that hwloc rejects, the result is undefined.
 unsigned long synthetic_cpus(const std::string& description) {
     unsigned long cpus = 1;
     const char* at = description.c_str();
-    while (*at != '\0') {
-        if (*at == ' ' || *at == '\n') {
+    while (at != nullptr && *at != '\0' && cpus <= CpuSet::kMaxCpus) {
+        if (std::strchr(" \n)]:", *at) != nullptr) {
             at++;
-            continue;
-        }
-        if (*at == '[' || *at == '(') {
+        } else if (*at == '[' || *at == '(') {
             at = std::strchr(at, *at == '[' ? ']' : ')');
-            if (at == nullptr) return cpus;
-            at++;
-            continue;
-        }
-        if (std::isdigit(static_cast<unsigned char>(*at)) == 0) {
+        } else if (std::isdigit(static_cast<unsigned char>(*at)) == 0) {
             at = std::strchr(at, ':');
-            if (at == nullptr) return cpus;
-            at++;
+        } else {
+            char* end = nullptr;
+            cpus *= std::min(std::strtoul(at, &end, 0), CpuSet::kMaxCpus + 1UL);
+            at = end;
         }
-        char* end = nullptr;
-        const unsigned long count = std::strtoul(at, &end, 0);
-        if (end == at) return cpus;
-        if (count > CpuSet::kMaxCpus || (cpus *= count) > CpuSet::kMaxCpus) return CpuSet::kMaxCpus + 1;
-        at = end;
     }
     return cpus;
 }

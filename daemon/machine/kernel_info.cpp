@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,7 +22,7 @@
 namespace wq {
 
 bool KernelInfo::has(Scope scope) const {
-    return std::find(scopes.begin(), scopes.end(), scope) != scopes.end();
+    return std::ranges::find(scopes, scope) != scopes.end();
 }
 
 std::string lacks_scopes(const KernelInfo& kernel) {
@@ -99,10 +98,9 @@ bool holds_back(const Parameter& parameter, const Paths& paths) {
     if (!parameter.value) return false;
     if (parameter.name != "maxcpus") return off && may_turn_smt_off(parameter);
     const auto present = CpuSet::parse_list(read_first_line(paths.cpus() + "/present"));
-    std::size_t most = 0;
-    const auto [end, error] =
-        std::from_chars(parameter.value->data(), parameter.value->data() + parameter.value->size(), most);
-    return error == std::errc{} && present && present->count() > most;
+    const auto most =
+        number_of<std::size_t>(parameter.value->substr(0, parameter.value->find_first_not_of("0123456789")));
+    return most && present && present->count() > *most;
 }
 
 void read_cmdline(const Paths& paths, KernelInfo& info) {
@@ -249,8 +247,9 @@ std::optional<SchedLevels> in_config(const std::string& path) {
 SchedLevels read_levels(const Paths& paths) {
     const std::string release = read_first_line(paths.osrelease());
     if (!release.empty() && release.find('/') == std::string::npos)
-        for (const std::string& path : paths.kernel_configs(release))
-            if (const auto found = in_config(path)) return *found;
+        for (const std::string& path : {"/boot/config-" + release, "/usr/lib/modules/" + release + "/config",
+                                        "/lib/modules/" + release + "/config"})
+            if (const auto found = in_config(paths.root + path)) return *found;
     return levels_in_types(paths.btf());
 }
 

@@ -93,70 +93,30 @@ std::string why_never_matches(const Piece& piece) {
     return piece.kind == Kind::lone_backslash ? "nothing follows the backslash at its end" : "";
 }
 
-// The alternatives in the first group of TEXT: "x{a,b}y" is xay, xby. Only TEXT if there is none.
-std::vector<std::string> alternatives(const std::string& text, char open, char separator, char close) {
-    const auto begin = text.find(open);
-    const auto end = text.find(close, begin == std::string::npos ? 0 : begin);
-    if (begin == std::string::npos || end == std::string::npos) return {text};
-    const std::string group = text.substr(begin + 1, end - begin - 1);
-    if (group.find(separator) == std::string::npos) return {text};
-    std::vector<std::string> out;
-    for (std::size_t at = 0; at <= group.size();) {
-        const auto next = std::min(group.find(separator, at), group.size());
-        out.push_back(text.substr(0, begin) + group.substr(at, next - at) + text.substr(end + 1));
-        at = next + 1;
-    }
-    return out;
-}
-
-// In regular expressions, and in globs. Longer ones first. Each of the first is a mistake in a glob.
-constexpr std::pair<std::string_view, std::string_view> kRegular[] = {
-    {"[0-9]+", "[0-9]*"}, {"\\d+", "[0-9]*"}, {"\\d*", "[0-9]*"}, {"\\w+", "*"},
-    {"\\w*", "*"},        {"\\S+", "*"},      {".*", "*"},        {".+", "?*"},
-    {"]+", "]*"},         {"\\d", "[0-9]"},   {"\\w", "?"}};
+// What regular expressions have, and globs do not.
+constexpr std::string_view kRegular[] = {"\\d", "\\w", "\\S", ".*", ".+", "]+", "|"};
 
 bool is_regular(const std::string& pattern) {
-    const auto has = [&](const auto& one) {
-        const auto at = pattern.find(one.first);
+    const auto has = [&](std::string_view one) {
+        const auto at = pattern.find(one);
         // "0000:01:00.*" is a PCI device in a glob.
-        return at != std::string::npos && (one.first[0] != '.' || at < 3 || pattern[at - 3] != ':');
+        return at != std::string::npos && (one[0] != '.' || at < 3 || pattern[at - 3] != ':');
     };
-    return pattern.starts_with('^') || pattern.ends_with('$') || pattern.find('|') != std::string::npos ||
-           std::ranges::any_of(kRegular, has);
+    return pattern.starts_with('^') || pattern.ends_with('$') || std::ranges::any_of(kRegular, has);
 }
 
-// The globs that mean what the regular expression PATTERN means; empty if it is not a simple one.
-std::vector<std::string> globs_of(std::string pattern) {
-    if (pattern.starts_with('^')) pattern.erase(0, 1);
-    if (pattern.ends_with('$')) pattern.pop_back();
-    for (const auto& [regular, glob] : kRegular)
-        for (auto at = pattern.find(regular); at != std::string::npos;
-             at = pattern.find(regular, at + glob.size()))
-            pattern.replace(at, regular.size(), glob);
-    auto out = alternatives(pattern, '(', '|', ')');
-    if (out.size() == 1 && pattern.find('(') == std::string::npos)
-        out = alternatives("(" + pattern + ")", '(', '|', ')');
-    for (std::string& glob : out)
-        if (glob.starts_with('(') && glob.ends_with(')')) glob = glob.substr(1, glob.size() - 2);
-    const bool simple = std::ranges::all_of(out, [](const std::string& glob) {
-        return !glob.empty() && glob.find_first_of("(){}|^$+\\") == std::string::npos;
-    });
-    return simple ? out : std::vector<std::string>{};
-}
-
-std::string advice(const std::vector<std::string>& globs) {
-    if (globs.empty()) return "";
-    if (globs.size() == 1) return fmt::format(": write \"{}\"", printable(globs[0]));
-    return printable(fmt::format(": write a list, match = [\"{}\"]", fmt::join(globs, "\", \"")));
+bool has_braces(const std::string& pattern) {
+    const auto open = pattern.find('{'), comma = pattern.find(',', open), close = pattern.find('}', comma);
+    return open < comma && comma < close && close != std::string::npos;
 }
 
 // Why PATTERN is written in another language, or names what no rule reaches.
 std::string why_foreign(const std::string& pattern) {
     if (pattern.starts_with("kworker"))
         return "it names a thread; `wq-tunectl explain` tells the workqueues that a kworker serves";
-    if (const auto list = alternatives(pattern, '{', ',', '}'); list.size() > 1)
-        return "braces have no meaning in it" + advice(list);
-    if (is_regular(pattern)) return "it is a regular expression, not a glob" + advice(globs_of(pattern));
+    if (has_braces(pattern)) return "braces have no meaning in it: write a list, match = [\"...\", \"...\"]";
+    if (is_regular(pattern))
+        return "it is a regular expression, not a glob: `*` is any text, and match can be a list";
     if (const std::string owner = why_only_default(pattern); !owner.empty())
         return fmt::format("it is not in sysfs ({}); only @default reaches it, see [default_scope]", owner);
     return "";
