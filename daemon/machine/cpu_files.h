@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,20 +11,13 @@
 
 namespace wq {
 
-// Contents of sys/devices/system/{cpu,node}, read strictly. A file that is larger than kMaxFile or does not
-// parse is ignored; its data is then missing, and `warnings` has a line about it.
-struct CpuFiles {
-    CpuSet online;
-    CpuSet present;  // without a valid file `present`: the CPUs that have a folder
-    CpuSet possible;
-    CpuSet isolated;
-    std::vector<CpuSet> cores;      // a partition of `online`, ordered by lowest CPU
-    std::vector<NumaNode> nodes;    // disjoint; nodes with online CPUs. Empty: no NUMA information
-    std::vector<CpuSet> packages;   // disjoint; a CPU whose file is absent or invalid is in none
+// Contents of sys/devices/system/{cpu,node}, read strictly: a topology without LLCs. A file that is larger
+// than kMaxFile or does not parse is ignored; its data is then missing, and `warnings` has a line about it.
+// Without a valid file `present`, those CPUs count that have a folder.
+struct CpuFiles : Topology {
     std::vector<CpuSet> clusters;   // like `packages`: groups of cores inside a package, if known
     std::vector<CpuSet> outermost;  // like `packages`: CPUs that share their last cache
     CpuSet cache_known;             // online CPUs whose cache files are present and valid
-    std::vector<std::string> warnings;
 };
 
 // ROOT is the prefix of /sys; "" is this machine. Error: no such tree, or it does not show which CPUs are

@@ -228,19 +228,11 @@ Result<Topology> read_tree(const std::string& root) {
     if (!caches) return tl::unexpected(caches.error());
     complete(*caches, *files);
     const Paths paths{root};
-
-    Topology topology;
-    topology.online = std::move(files->online);
-    topology.present = std::move(files->present);
-    topology.possible = std::move(files->possible);
-    topology.isolated = std::move(files->isolated);
+    const LlcFacts facts{read_arch(paths), std::move(*caches), std::move(files->clusters),
+                         [&] { return read_cpu_vendor(paths); }, [&] { return read_sched_levels(paths); }};
+    Topology topology = std::move(*files);
     topology.first = read_first_cpus(paths);
-    topology.cores = std::move(files->cores);
-    topology.nodes = std::move(files->nodes);
-    topology.packages = std::move(files->packages);
-    topology.warnings = std::move(files->warnings);
-    set_llcs(topology, {read_arch(paths), std::move(*caches), std::move(files->clusters),
-                        [&] { return read_cpu_vendor(paths); }, [&] { return read_sched_levels(paths); }});
+    set_llcs(topology, facts);
     return topology;
 }
 

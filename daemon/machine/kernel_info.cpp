@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <memory>
 #include <optional>
 #include <string>
@@ -152,11 +151,14 @@ struct Free {
 
 class Types {
   public:
-    explicit Types(btf* types) : types_(types) {}
+    // "": of the running kernel.
+    explicit Types(const std::string& path)
+        : types_(path.empty() ? btf__load_vmlinux_btf() : btf__parse(path.c_str(), nullptr)) {}
+    explicit operator bool() const { return types_ != nullptr; }
 
     [[nodiscard]] const btf_type* find(const char* name, unsigned kind) const {
-        const int id = btf__find_by_name_kind(types_, name, kind);
-        return id > 0 ? btf__type_by_id(types_, static_cast<unsigned>(id)) : nullptr;
+        const int id = btf__find_by_name_kind(types_.get(), name, kind);
+        return id > 0 ? btf__type_by_id(types_.get(), static_cast<unsigned>(id)) : nullptr;
     }
     [[nodiscard]] bool has_function(const char* name) const { return find(name, BTF_KIND_FUNC) != nullptr; }
     // Whether STRUCTURE has MEMBER; empty if there is no such structure.
@@ -176,11 +178,12 @@ class Types {
 
   private:
     [[nodiscard]] std::string_view name_at(unsigned offset) const {
-        const char* name = btf__name_by_offset(types_, offset);
+        const char* name = btf__name_by_offset(types_.get(), offset);
         return name != nullptr ? name : "";
     }
 
-    btf* types_;
+    BpfErrors silent_;
+    std::unique_ptr<btf, Free> types_;
 };
 
 // The kernel searches names in the order of the enum. If it compared prefixes and `cache` came before
@@ -200,11 +203,10 @@ bool has_pwlocks(const Types& types) {
     return types.has_member("pw_struct", "cpu").value_or(false) || types.has_function("pwlocks_setup");
 }
 
-Result<KernelFeatures> read_types(const std::string& path) {
-    const BpfErrors errors;
-    const std::unique_ptr<btf, Free> all(btf__parse(path.c_str(), nullptr));
-    if (!all) return fail_errno(path, errno);
-    const Types types(all.get());
+// Empty: no such file, or not BTF.
+std::optional<KernelFeatures> read_types(const std::string& path) {
+    const Types types(path);
+    if (!types) return std::nullopt;
     KernelFeatures out;
     out.exact_parsing = exact_parsing(types);
     // 7.3, "workqueue: shrink the lock time". An indirect sign.
@@ -217,10 +219,8 @@ Result<KernelFeatures> read_types(const std::string& path) {
 // default_topology). Every kernel has those of the package level; they show that BTF lists such functions at
 // all. (tl_*_mask: since 6.18.)
 SchedLevels levels_in_types(const std::string& path) {
-    const BpfErrors errors;
-    const std::unique_ptr<btf, Free> all(btf__parse(path.c_str(), nullptr));
-    if (!all) return {};
-    const Types types(all.get());
+    const Types types(path);
+    if (!types) return {};
     const auto has = [&](const char* flags, const char* mask) {
         return types.has_function(flags) || types.has_function(mask);
     };
@@ -253,17 +253,14 @@ SchedLevels read_levels(const Paths& paths) {
     return levels_in_types(paths.btf());
 }
 
-Result<KernelFeatures> types_of(const Paths& paths) {
-    if (!paths.root.empty()) return read_types(paths.btf());
-    static Result<KernelFeatures> running = fail("not read yet");
-    if (!running) running = read_types(paths.btf());
-    return running;
-}
-
 }  // namespace
 
 KernelFeatures read_features(const Paths& paths, const KernelInfo& kernel) {
-    KernelFeatures out = types_of(paths).value_or(KernelFeatures{});
+    static std::optional<KernelFeatures> running;
+    std::optional<KernelFeatures> types = paths.root.empty() ? running : std::nullopt;
+    if (!types) types = read_types(paths.btf());
+    if (paths.root.empty()) running = types;
+    KernelFeatures out = types.value_or(KernelFeatures{});
     out.cache_shard = kernel.has(Scope::cache_shard);
     return out;
 }
@@ -276,9 +273,8 @@ SchedLevels read_sched_levels(const Paths& paths) {
 }
 
 bool kernel_offers(const char* name) {
-    const BpfErrors errors;
-    const std::unique_ptr<btf, Free> types(btf__load_vmlinux_btf());
-    return types && Types(types.get()).has_function(name);
+    const Types types("");
+    return types && types.has_function(name);
 }
 
 }  // namespace wq

@@ -19,9 +19,9 @@ namespace {
 constexpr std::size_t kLongestWorkqueueName = 31;  // WQ_NAME_LEN - 1; 23 before Linux 6.9
 
 // One element of a pattern.
-enum class Kind { literal, any, star, set, open_bracket, lone_backslash };
+enum class Element { literal, any, star, set, open_bracket, lone_backslash };
 struct Piece {
-    Kind kind;
+    Element kind;
     std::string text;  // for a literal, the byte that it matches; else the source text
 };
 
@@ -44,20 +44,20 @@ Piece next_piece(std::string_view pattern, std::size_t& at) {
     const std::size_t start = at++;
     switch (pattern[start]) {
         case '*':
-            return {Kind::star, "*"};
+            return {Element::star, "*"};
         case '?':
-            return {Kind::any, "?"};
+            return {Element::any, "?"};
         case '\\':
-            if (at == pattern.size()) return {Kind::lone_backslash, "\\"};
-            return {Kind::literal, std::string(1, pattern[at++])};
+            if (at == pattern.size()) return {Element::lone_backslash, "\\"};
+            return {Element::literal, std::string(1, pattern[at++])};
         case '[': {
             const std::size_t end = set_end(pattern, start);
-            if (end == std::string_view::npos) return {Kind::open_bracket, "["};
+            if (end == std::string_view::npos) return {Element::open_bracket, "["};
             at = end;
-            return {Kind::set, std::string(pattern.substr(start, end - start))};
+            return {Element::set, std::string(pattern.substr(start, end - start))};
         }
         default:
-            return {Kind::literal, std::string(1, pattern[start])};
+            return {Element::literal, std::string(1, pattern[start])};
     }
 }
 
@@ -68,7 +68,7 @@ std::vector<Piece> pieces_of(std::string_view pattern) {
 }
 
 bool has_text(const Piece& piece) {
-    return piece.kind == Kind::literal || piece.kind == Kind::open_bracket;
+    return piece.kind == Element::literal || piece.kind == Element::open_bracket;
 }
 
 // The literal text at the start of PIECES.
@@ -86,11 +86,12 @@ bool is_empty_set(const std::string& set) {
 }
 
 std::string why_never_matches(const Piece& piece) {
-    if (piece.kind == Kind::literal && piece.text == "/") return "sysfs replaces \"/\" in a name with \"!\"";
-    if (piece.kind == Kind::set && is_empty_set(piece.text))
+    if (piece.kind == Element::literal && piece.text == "/")
+        return "sysfs replaces \"/\" in a name with \"!\"";
+    if (piece.kind == Element::set && is_empty_set(piece.text))
         return in_quotes(piece.text) + " matches no character";
-    if (piece.kind == Kind::open_bracket) return "its bracket is not closed";
-    return piece.kind == Kind::lone_backslash ? "nothing follows the backslash at its end" : "";
+    if (piece.kind == Element::open_bracket) return "its bracket is not closed";
+    return piece.kind == Element::lone_backslash ? "nothing follows the backslash at its end" : "";
 }
 
 // What regular expressions have, and globs do not.
@@ -129,7 +130,7 @@ std::string why_never_matches(const std::string& pattern) {
     const auto pieces = pieces_of(pattern);
     for (const Piece& piece : pieces)
         if (auto why = why_never_matches(piece); !why.empty()) return why;
-    const auto stars = std::ranges::count(pieces, Kind::star, &Piece::kind);
+    const auto stars = std::ranges::count(pieces, Element::star, &Piece::kind);
     if (pieces.size() - static_cast<std::size_t>(stars) <= kLongestWorkqueueName) return "";
     return fmt::format("a name has at most {} characters", kLongestWorkqueueName);
 }
@@ -141,7 +142,7 @@ bool covers(const std::string& earlier, const std::string& later) {
     const std::string narrow_text = text_before_wildcards(narrow);
     if (std::ranges::all_of(narrow, has_text)) return is_match(earlier, narrow_text);
     const std::string wide_text = text_before_wildcards(wide);
-    const bool text_and_star = wide.size() == wide_text.size() + 1 && wide.back().kind == Kind::star;
+    const bool text_and_star = wide.size() == wide_text.size() + 1 && wide.back().kind == Element::star;
     return text_and_star && narrow_text.starts_with(wide_text);
 }
 
