@@ -16,6 +16,7 @@
 namespace wq {
 namespace {
 
+constexpr const char* kSpecial = "*?[\\";          // in a pattern
 constexpr std::size_t kLongestWorkqueueName = 31;  // WQ_NAME_LEN - 1; 23 before Linux 6.9
 
 // One element of a pattern.
@@ -64,17 +65,6 @@ Piece next_piece(std::string_view pattern, std::size_t& at) {
 std::vector<Piece> pieces_of(std::string_view pattern) {
     std::vector<Piece> out;
     for (std::size_t at = 0; at < pattern.size();) out.push_back(next_piece(pattern, at));
-    return out;
-}
-
-bool has_text(const Piece& piece) {
-    return piece.kind == Element::literal || piece.kind == Element::open_bracket;
-}
-
-// The literal text at the start of PIECES.
-std::string text_before_wildcards(const std::vector<Piece>& pieces) {
-    std::string out;
-    for (auto piece = pieces.begin(); piece != pieces.end() && has_text(*piece); ++piece) out += piece->text;
     return out;
 }
 
@@ -137,13 +127,9 @@ std::string why_never_matches(const std::string& pattern) {
 
 bool covers(const std::string& earlier, const std::string& later) {
     if (earlier == later) return true;
-    const auto wide = pieces_of(earlier);
-    const auto narrow = pieces_of(later);
-    const std::string narrow_text = text_before_wildcards(narrow);
-    if (std::ranges::all_of(narrow, has_text)) return is_match(earlier, narrow_text);
-    const std::string wide_text = text_before_wildcards(wide);
-    const bool text_and_star = wide.size() == wide_text.size() + 1 && wide.back().kind == Element::star;
-    return text_and_star && narrow_text.starts_with(wide_text);
+    if (later.find_first_of(kSpecial) == std::string::npos) return is_match(earlier, later);
+    return earlier.find_first_of(kSpecial) + 1 == earlier.size() && earlier.back() == '*' &&
+           later.starts_with(earlier.substr(0, earlier.size() - 1));
 }
 
 std::vector<std::pair<Origin, std::string>> warnings_about(const std::vector<WorkqueueRule>& rules) {
@@ -173,7 +159,7 @@ std::vector<std::pair<Origin, std::string>> warnings_about(const std::vector<Wor
                                 in_quotes(match.glob), in_quotes(first->glob), first->origin.text()));
             } else if (rule.expires.empty()) {
                 same.try_emplace({match.origin.file, match.glob}, &match.origin);
-                if (match.glob.find_first_of("*?[\\") != std::string::npos) wide.push_back(match);
+                if (match.glob.find_first_of(kSpecial) != std::string::npos) wide.push_back(match);
             }
         }
     return out;
@@ -232,7 +218,7 @@ constexpr std::size_t kTelling = 3;  // letters before the first wildcard: "nfs*
 }  // namespace
 
 std::string why_only_default(const std::string& name) {
-    const bool tells = std::min(name.find_first_of("*?[\\"), name.size()) >= kTelling;
+    const bool tells = std::min(name.find_first_of(kSpecial), name.size()) >= kTelling;
     for (const auto& [glob, owner] : kInvisible)
         if (is_match(glob, name) || (tells && is_match(name, glob))) return owner;
     return "";

@@ -88,9 +88,9 @@ TEST(RuleWarnings, WhatNeverMatchesDoesNot) {
 
 // Pairs of an earlier and a later pattern.
 TEST(RuleWarnings, AnEarlierPatternCovers) {
-    const char* const covered[] = {"* *",          "* kcryptd-*",     "* ?[ab]",     "kcryptd* kcryptd-*",
-                                   "a* \\ab",      "k?ryptd kcryptd", "[kw]* [kw]*", "kcryptd* kcryptd-253",
-                                   "a\\** a\\*b*", "[kw]* writeback"};
+    const char* const covered[] = {
+        "* *",         "* kcryptd-*",          "* ?[ab]",        "kcryptd* kcryptd-*", "k?ryptd kcryptd",
+        "[kw]* [kw]*", "kcryptd* kcryptd-253", "[kw]* writeback"};
     const char* const open[] = {
         "kcryptd-* kcryptd*", "kcryptd-* *", "a b", "a a*", "a? a*", "a* ?*", "a\\* a*"};
     const auto covers_in = [](const std::string& pair) {
