@@ -70,23 +70,6 @@ Result<std::optional<CpuSet>> read_twin(const std::string& mask_path, const std:
     return mask;
 }
 
-// Parses the number in a name such as "cpu12", "node0" or "index3".
-std::optional<unsigned> number_after(std::string_view prefix, std::string_view name) {
-    if (!name.starts_with(prefix)) return std::nullopt;
-    name.remove_prefix(prefix.size());
-    if (name.empty() || name.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
-    // A number that is too large for unsigned still counts as a number; the caller rejects it.
-    return number_of<unsigned>(name).value_or(CpuSet::kMaxCpus);
-}
-
-// The numbers of the entries PREFIX<number> in FOLDER. Empty if there is no such folder.
-std::vector<unsigned> numbered(const std::string& folder, std::string_view prefix) {
-    std::vector<unsigned> numbers;
-    for (const std::string& name : names_or_none(folder))
-        if (auto number = number_after(prefix, name)) numbers.push_back(*number);
-    return numbers;
-}
-
 // Reads one tree. Each step uses the results of the earlier ones.
 class Reader {
   public:
@@ -207,9 +190,7 @@ class Reader {
 
     void find_nodes() {
         CpuSet rest = files_.online;
-        auto ids = numbered(node_, "node");
-        std::ranges::sort(ids);
-        for (unsigned id : ids) {
+        for (const unsigned id : numbered(node_, "node")) {
             const std::string folder = fmt::format("{}/node{}", node_, id);
             auto set = read_twin(folder + "/cpumap", folder + "/cpulist");
             if (!set) {
@@ -310,6 +291,16 @@ class Reader {
 };
 
 }  // namespace
+
+std::vector<unsigned> numbered(const std::string& folder, std::string_view prefix) {
+    std::vector<unsigned> out;
+    for (const std::string& name : names_or_none(folder))
+        if (name.starts_with(prefix) && name.size() > prefix.size() &&
+            name.find_first_not_of("0123456789", prefix.size()) == std::string::npos)
+            out.push_back(number_of<unsigned>(name.substr(prefix.size())).value_or(CpuSet::kMaxCpus));
+    std::ranges::sort(out);
+    return out;
+}
 
 Result<CpuFiles> read_cpu_files(const std::string& root) {
     return Reader(root).read();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/cpu_set.h"
@@ -23,6 +24,10 @@ struct CpuFiles : Topology {
 // ROOT is the prefix of /sys; "" is this machine. Error: no such tree, or it does not show which CPUs are
 // online.
 Result<CpuFiles> read_cpu_files(const std::string& root);
+
+// The numbers of the entries PREFIX<number> ("cpu12", "node0") in FOLDER, ascending; one that is too large
+// for a CPU is at least kMaxCpus. Empty if there is no such folder.
+std::vector<unsigned> numbered(const std::string& folder, std::string_view prefix);
 
 // A string that changes when CPUs come or go, from the kernel's current state.
 std::string cpu_state(const Paths& paths);

@@ -39,33 +39,34 @@ namespace fs = std::filesystem;
 class HwlocEnvironment {
   public:
     // FSROOT: read this tree instead of this machine; "" for none.
-    explicit HwlocEnvironment(const std::string& fsroot) {
-        for (char** entry = environ; *entry != nullptr; entry++)
-            if (const std::string_view text = *entry; text.starts_with("HWLOC_"))
-                saved_.emplace_back(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
-        for (const auto& [name, value] : saved_) ::unsetenv(name.c_str());
+    explicit HwlocEnvironment(const std::string& fsroot) : users_(taken()) {
+        if (!fsroot.empty()) ::setenv("HWLOC_FSROOT", fsroot.c_str(), 1);
         // Only the Linux component: the x86 component runs CPUID on each CPU and binds the calling thread
         // there (hwloc.h at HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING, which is also set).
-        if (!fsroot.empty()) set("HWLOC_FSROOT", fsroot);
-        set("HWLOC_COMPONENTS", "linux,stop");
-        set("HWLOC_HIDE_ERRORS", "2");              // we report the errors
-        set("HWLOC_PLUGINS_PATH", "/nonexistent");  // no CUDA or OpenCL plugins in a daemon
+        ::setenv("HWLOC_COMPONENTS", "linux,stop", 1);
+        ::setenv("HWLOC_HIDE_ERRORS", "2", 1);              // we report the errors
+        ::setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1);  // no CUDA or OpenCL plugins in a daemon
     }
     ~HwlocEnvironment() {
-        for (const auto& name : ours_) ::unsetenv(name.c_str());
-        for (const auto& [name, value] : saved_) ::setenv(name.c_str(), value.c_str(), 1);
+        taken();
+        for (const auto& [name, value] : users_) ::setenv(name.c_str(), value.c_str(), 1);
     }
     HwlocEnvironment(const HwlocEnvironment&) = delete;
     HwlocEnvironment& operator=(const HwlocEnvironment&) = delete;
 
   private:
-    void set(const char* name, const std::string& value) {
-        ::setenv(name, value.c_str(), 1);
-        ours_.emplace_back(name);
+    using Variables = std::vector<std::pair<std::string, std::string>>;
+    // Removes all from the environment.
+    static Variables taken() {
+        Variables out;
+        for (char** entry = environ; *entry != nullptr; entry++)
+            if (const std::string_view text = *entry; text.starts_with("HWLOC_"))
+                out.emplace_back(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
+        for (const auto& [name, value] : out) ::unsetenv(name.c_str());
+        return out;
     }
 
-    std::vector<std::pair<std::string, std::string>> saved_;
-    std::vector<std::string> ours_;
+    Variables users_;
 };
 
 // A tree of links to the valid CPU folders of another tree. hwloc trusts its input: a range above 2^31 makes

@@ -9,6 +9,7 @@
 #include <cctype>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,26 +48,20 @@ struct Parameter {
 
 // Splits like next_arg() of lib/cmdline.c: a space in quotes does not end a parameter. Words after "--" are
 // for init.
-std::vector<Parameter> parameters_of(const std::string& cmdline) {
+std::vector<Parameter> parameters_of(std::string cmdline) {
+    bool quoted = false;
+    for (char& c : cmdline) {
+        if (c == '"') quoted = !quoted;
+        if (quoted && c == ' ') c = '_';
+    }
+    std::erase(cmdline, '"');
+    std::istringstream words(cmdline);
     std::vector<Parameter> out;
-    for (std::size_t at = 0; at < cmdline.size();) {
-        Parameter next;
-        bool quoted = false;
-        for (; at < cmdline.size(); at++) {
-            const char c = cmdline[at];
-            if (!quoted && std::isspace(static_cast<unsigned char>(c)) != 0) break;
-            if (c == '"')
-                quoted = !quoted;
-            else
-                next.text += c;
-        }
-        at++;
-        if (next.text.empty()) continue;
-        if (next.text == "--") break;
-        const auto equals = next.text.find('=');
-        next.name = next.text.substr(0, equals);
+    for (std::string text; words >> text && text != "--";) {
+        const auto equals = text.find('=');
+        Parameter next{text.substr(0, equals), {}, text};
         std::ranges::replace(next.name, '-', '_');
-        if (equals != std::string::npos) next.value = next.text.substr(equals + 1);
+        if (equals != std::string::npos) next.value = text.substr(equals + 1);
         out.push_back(std::move(next));
     }
     return out;
@@ -103,10 +98,7 @@ bool holds_back(const Parameter& parameter, const Paths& paths) {
 }
 
 void read_cmdline(const Paths& paths, KernelInfo& info) {
-    auto cmdline = read_file(paths.cmdline());
-    if (!cmdline) return;
-    if (cmdline->ends_with('\n')) cmdline->pop_back();  // /proc adds it
-    for (const Parameter& parameter : parameters_of(*cmdline)) {
+    for (const Parameter& parameter : parameters_of(read_file(paths.cmdline()).value_or(""))) {
         if (parameter.name == "wq_tuned" && parameter.value == "off") info.switched_off = true;
         if (parameter.name == "workqueue.default_affinity_scope" && parameter.value)
             info.default_on_cmdline = true;

@@ -27,13 +27,7 @@ namespace {
 using Pods = std::vector<CpuSet>;
 using Names = std::vector<std::string>;
 
-// Returns "a, b and 3 more".
-std::string some_of(const Names& names) {
-    constexpr std::size_t kMost = 2;
-    std::string out;
-    for (std::size_t i = 0; i < names.size() && i < kMost; i++) out += (i > 0 ? ", " : "") + names[i];
-    return names.size() > kMost ? fmt::format("{} and {} more", out, names.size() - kMost) : out;
-}
+constexpr std::size_t kMostNames = 2;  // in a note
 
 KernelInfo with_shards(KernelInfo kernel, unsigned size) {
     if (!kernel.has(Scope::cache_shard)) {
@@ -150,19 +144,19 @@ void Adviser::compare_shards(const std::vector<PlanLine>& then) {
             {fmt::format("workqueue.cache_shard_size={}", size_asked()),
              fmt::format("shards of {} ({}) for {}: this kernel made its shards at boot, of {}, and no scope "
                          "makes the same pools",
-                         plural(size_asked(), "core"), in_.asked_by, some_of(out_of_reach),
+                         plural(size_asked(), "core"), in_.asked_by, some_of(out_of_reach, kMostNames),
                          plural(size_now_, "core"))});
     for (const auto& [scope, names] : by_rule)
         out_.notes.push_back(fmt::format(
             "for shards of {} a rule with scope = \"{}\" makes the pools of {} now; that takes no "
             "boot option",
-            plural(size_asked(), "core"), name_of(scope), some_of(names)));
+            plural(size_asked(), "core"), name_of(scope), some_of(names, kMostNames)));
 }
 
 void Adviser::tell_lacking(const Names& names) {
     if (names.empty()) return;
     out_.notes.push_back(fmt::format("{} cannot have shards of {} on this kernel: it has no cache_shard",
-                                     some_of(names), plural(size_asked(), "core")));
+                                     some_of(names, kMostNames), plural(size_asked(), "core")));
 }
 
 void Adviser::want_default(Scope scope, const std::string& reason) {

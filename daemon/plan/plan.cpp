@@ -15,7 +15,6 @@
 #include "plan/plan.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -168,14 +167,6 @@ Choice Machine::choose(const CpuSet& effective) const {
         choice.why = "`smt`: pools of 1 core; no other scope stays inside an LLC";
     }
     return choice;
-}
-
-// The names in NAMES, as text: at most three of them, and how many more there are.
-std::string names_of(const std::vector<std::string>& names) {
-    constexpr std::size_t kMost = 3;
-    const std::size_t shown = std::min(names.size(), kMost);
-    const std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + shown, ", "));
-    return names.size() == shown ? text : fmt::format("{} and {} more", text, names.size() - shown);
 }
 
 bool follows_default(const Workqueue& target) {
@@ -341,7 +332,7 @@ std::string followers_to_leave(const PlanInput& input) {
             if (const std::string why = why_must_stay(input, target); !why.empty())
                 out.push_back(fmt::format("`{}` ({})", target.name, why));
     std::ranges::sort(out, natural_less);
-    return names_of(out);
+    return some_of(out, 3);
 }
 
 const ScopeWish* wish_for(const Workqueue& target, const Policy& policy) {

@@ -3,6 +3,7 @@
 // Compares the warnings about patterns with fnmatch(3), for all names of up to three of a few letters.
 #include "policy/rule_warnings.h"
 
+#include <fmt/format.h>
 #include <fnmatch.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
