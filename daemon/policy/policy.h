@@ -60,16 +60,11 @@ struct MaskWish {
     friend bool operator==(const MaskWish&, const MaskWish&) = default;
 };
 
-// Maximum number of patterns of one rule.
-inline constexpr std::size_t kMaxMatches = 64;
-// Maximum number of rules in one file or one host table.
-inline constexpr unsigned kMaxRules = 1024;
-// Maximum length of a rule's `evidence`, in bytes.
-inline constexpr std::size_t kMaxEvidence = 1000;
-// Maximum number of host tables in one file.
-inline constexpr unsigned kMaxHosts = 256;
-// The largest [shard] size, in cores.
-inline constexpr unsigned kMaxShardSize = 1024;
+inline constexpr std::size_t kMaxMatches = 64;     // patterns of one rule
+inline constexpr unsigned kMaxRules = 1024;        // in one file or one host table
+inline constexpr std::size_t kMaxEvidence = 1000;  // bytes of a rule's `evidence`
+inline constexpr unsigned kMaxHosts = 256;         // host tables in one file
+inline constexpr unsigned kMaxShardSize = 1024;    // cores
 
 // Whether the fnmatch(3) pattern PATTERN matches NAME.
 bool is_match(const std::string& pattern, const std::string& name);
