@@ -8,21 +8,14 @@
 namespace wq {
 
 std::string_view name_of(Scope scope) {
-    switch (scope) {
-        case Scope::cpu:
-            return "cpu";
-        case Scope::smt:
-            return "smt";
-        case Scope::cache_shard:
-            return "cache_shard";
-        case Scope::cache:
-            return "cache";
-        case Scope::numa:
-            return "numa";
-        case Scope::system:
-            return "system";
-    }
-    return "?";
+    static constexpr std::array<std::string_view, 6> kNames = {"cpu",   "smt",  "cache_shard",
+                                                               "cache", "numa", "system"};
+    return kNames.at(static_cast<std::size_t>(scope));
+}
+
+std::string_view name_of(Kind kind) {
+    static constexpr std::array<std::string_view, 4> kNames = {"unbound", "ordered", "per-cpu", "default"};
+    return kNames.at(static_cast<std::size_t>(kind));
 }
 
 std::optional<Scope> scope_named(std::string_view word) {
@@ -67,20 +60,6 @@ Result<ScopeFile> parse_scope_file(std::string_view text) {
         !is_word(rest.substr(1, rest.size() - 2)))
         return fail("not an affinity scope after 'default'", EINVAL);
     return ScopeFile{"default", scope_named(rest.substr(1, rest.size() - 2))};
-}
-
-std::string_view name_of(Kind kind) {
-    switch (kind) {
-        case Kind::unbound:
-            return "unbound";
-        case Kind::ordered:
-            return "ordered";
-        case Kind::per_cpu:
-            return "per-cpu";
-        case Kind::default_scope:
-            return "default";
-    }
-    return "?";
 }
 
 }  // namespace wq
