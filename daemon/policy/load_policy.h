@@ -19,11 +19,6 @@ namespace wq {
 // reports it.
 std::vector<std::string> policy_files(const std::string& root);
 
-// Whether there is a main file, which may be a masked one.
-bool has_main_file(const std::string& root);
-
-// The limit for the size of a policy file.
-inline constexpr std::size_t kMaxPolicyFile = 1 << 20;
 // The text of a policy file; a link to /dev/null is empty. An error if the file cannot be read, is not a
 // regular file, is too large, or is writable by everyone, or if its folder is writable by everyone without
 // the sticky bit.

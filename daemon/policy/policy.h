@@ -60,7 +60,6 @@ struct MaskWish {
     friend bool operator==(const MaskWish&, const MaskWish&) = default;
 };
 
-inline constexpr std::size_t kMaxMatches = 64;     // patterns of one rule
 inline constexpr unsigned kMaxRules = 1024;        // in one file or one host table
 inline constexpr std::size_t kMaxEvidence = 1000;  // bytes of a rule's `evidence`
 inline constexpr unsigned kMaxHosts = 256;         // host tables in one file
@@ -71,7 +70,7 @@ bool is_match(const std::string& pattern, const std::string& name);
 
 // [[workqueue]]: the first rule any of whose globs matches a workqueue's name decides.
 struct WorkqueueRule {
-    std::vector<std::string> match;  // fnmatch(3) patterns, 1..kMaxMatches
+    std::vector<std::string> match;  // fnmatch(3) patterns, 1 to 64
     ScopeWish wish;
     std::optional<bool> strict;  // affinity_strict; written only if a rule sets it
     Origin origin;
