@@ -287,21 +287,6 @@ std::vector<std::string> misses(const std::string& when, const HostFacts& facts 
     return load_on({host(when)}, facts).value().hosts.at(0).misses;
 }
 
-TEST(PolicyHost, TheExampleOfTheDesignMatches) {
-    const auto policy = load_on({R"([[host]]
-name = "grace-canary"
-when = { arch = "aarch64", cpu_model = "*Grace*", llc_cores = ">=16", kernel = ">=6.6", hostname = "web-*", virtual = false, canary = "55.97%" }
-judge = { alpha = 0.01 }
-)"});
-    ASSERT_TRUE(policy) << policy.error()[0].underlined();
-    ASSERT_THAT(policy->hosts, SizeIs(1));
-    EXPECT_EQ(policy->hosts[0].name, "grace-canary");
-    EXPECT_EQ(policy->hosts[0].origin.line, 1U);
-    EXPECT_TRUE(policy->hosts[0].matches());
-    EXPECT_EQ(policy->judge.settings.alpha, 0.01);
-    EXPECT_EQ(policy->origins.at("judge.alpha").line, 4U);
-}
-
 TEST(PolicyHost, EachConditionHoldsOrSaysWhyNot) {
     const std::vector<std::array<std::string, 3>> cases = {
         {R"(arch = "aarch*")", R"(arch = "x86_64")", R"(arch is "aarch64", not "x86_64")"},

@@ -77,18 +77,6 @@ TEST(Topology, TellsPresentPossibleAndIsolated) {
     EXPECT_EQ(topology.cores.size(), 6U);
 }
 
-// Lists of files may still name offline CPUs.
-TEST(Topology, LeavesOutOfflineCpus) {
-    Topology topology = read(
-        TempTree{cpu_tree({.sockets = 2, .cores = 3, .threads = 2, .offline = "0,4,9-10", .stale = true})});
-    EXPECT_THAT(lists(topology.cores), ElementsAre("1,7", "2,8", "3", "5,11", "6"));
-    EXPECT_THAT(llcs(topology), ElementsAre("1-2,6-8", "3,5,11"));
-    EXPECT_THAT(topology.warnings, IsEmpty());
-    topology = read(TempTree{cpu_tree({.cores = 4, .threads = 2, .offline = "2,5"})});
-    EXPECT_THAT(lists(topology.cores), ElementsAre("0,4", "1", "3,7", "6"));
-    EXPECT_THAT(llcs(topology), ElementsAre("0-1,3-4,6-7"));
-}
-
 TEST(Topology, OfHybridCores) {
     TempTree tree{cpu_tree({.cores = 8})};
     for (const char* pair : {"0-1", "2-3"})
