@@ -231,7 +231,7 @@ Result<Topology> read_tree(const std::string& root) {
     const Paths paths{root};
     const LlcFacts facts{read_arch(paths), std::move(*caches), std::move(files->clusters),
                          [&] { return read_cpu_vendor(paths); }, [&] { return read_sched_levels(paths); }};
-    Topology topology = std::move(*files);
+    auto topology = static_cast<Topology&&>(*files);  // the rest was for the LLCs
     topology.first = read_first_cpus(paths);
     set_llcs(topology, facts);
     return topology;
