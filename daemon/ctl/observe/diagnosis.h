@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "base/cpu_set.h"
+#include "bpf/bpf_dump.h"
 #include "bpf/work_monitor.h"
 #include "bpf/work_profile.h"
 #include "ctl/command.h"
 #include "ctl/observe/isolation_command.h"
 #include "ctl/observe/top_rates.h"
 #include "machine/device_mapper.h"
-#include "bpf/bpf_dump.h"
 #include "machine/kworker.h"
 #include "machine/paths.h"
 #include "machine/workqueue.h"
