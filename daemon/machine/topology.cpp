@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <type_traits>
 
 #include "base/hash.h"
 #include "base/text.h"
@@ -23,10 +24,10 @@ std::string fingerprint(const Topology& topology, const std::string& more) {
 namespace {
 
 auto& cpus_of(auto& group) {
-    if constexpr (requires { group.cpus == group.cpus; })
-        return group.cpus;
-    else
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(group)>, CpuSet>)
         return group;
+    else
+        return group.cpus;
 }
 
 // Merges each group of NOW with all groups of ALL that share CPUs with it, or adds it. Several share CPUs
