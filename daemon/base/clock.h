@@ -8,7 +8,6 @@
 namespace wq {
 
 inline constexpr std::uint64_t kSecond = 1'000'000;  // us
-inline constexpr double kNsPerSecond = 1e9;
 
 inline std::uint64_t us(std::chrono::microseconds time) {
     return static_cast<std::uint64_t>(time.count());

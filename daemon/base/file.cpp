@@ -109,66 +109,29 @@ bool exists(const std::string& path) {
 
 namespace {
 
-Status write_synced(const std::string& path, const std::string& text, mode_t mode) {
-    Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode));
-    if (!fd) return fail_errno("creating", errno);
-    if (auto done = write_all(fd.get(), text); !done) return done;
-    if (::fsync(fd.get()) != 0) return fail_errno("fsync", errno);
-    return {};
+Fd create(const std::string& path, mode_t mode) {
+    return Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
 }
 
-Status sync_directory_of(const std::string& path) {
-    const auto slash = path.rfind('/');
-    const std::string dir = slash == std::string::npos ? "." : path.substr(0, slash);
-    Fd fd(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!fd || ::fsync(fd.get()) != 0) return fail_errno("fsync of " + dir, errno);
-    return {};
-}
-
-Status write_public(const std::string& path, const std::string& text) {
-    ::unlink(path.c_str());
-    Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
-    if (!fd) return fail_errno("creating", errno);
-    if (::fchmod(fd.get(), 0644) != 0) return fail_errno("fchmod", errno);
-    return write_all(fd.get(), text);
-}
-
-// Renames PATH.new to PATH if DONE is a success, else removes it.
-Status rename_into_place(const Status& done, const std::string& path) {
-    const std::string temporary = path + ".new";
-    if (!done) {
-        ::unlink(temporary.c_str());
-        return tl::unexpected(done.error().in(path));
-    }
-    if (::rename(temporary.c_str(), path.c_str()) == 0) return {};
-    const int code = errno;
-    ::unlink(temporary.c_str());
-    return fail_errno(path + ": rename", code);
-}
-
-// Creates a new file next to PATH and stores its name in TEMPORARY.
-Fd create_beside(const std::string& path, mode_t mode, std::string& temporary) {
-    for (int i = 0; i < 100; i++) {
-        temporary = fmt::format("{}.{:016x}", path, random_number());
-        Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
-        if (fd || errno != EEXIST) return fd;
-    }
-    return Fd();
-}
-
-// REPLACED: the file that is replaced, or nullptr. The new file gets its mode and, if permitted, its owner.
-// Until then the new file's mode is never wider than that.
-Status fill_and_rename(const Fd& fd, const std::string& text, const struct stat* replaced,
+// Writes TEXT to FD, the new file TEMPORARY, which becomes PATH, or is removed after an error. MODE: whatever
+// the umask is.
+Status fill_and_rename(const Fd& fd, const std::string& text, std::optional<mode_t> mode, bool synced,
                        const std::string& temporary, const std::string& path) {
-    if (replaced != nullptr) {
-        (void)!::fchown(fd.get(), static_cast<uid_t>(-1), replaced->st_gid);
-        (void)!::fchown(fd.get(), replaced->st_uid, static_cast<gid_t>(-1));
-        if (::fchmod(fd.get(), replaced->st_mode & 0777) != 0) return fail_errno("fchmod", errno);
-    }
-    if (auto done = write_all(fd.get(), text); !done) return done;
-    if (::fsync(fd.get()) != 0) return fail_errno("fsync", errno);
-    if (::rename(temporary.c_str(), path.c_str()) != 0) return fail_errno("rename", errno);
-    return {};
+    Status done = fd ? Status{} : fail_errno("creating", errno);
+    if (done && mode && ::fchmod(fd.get(), *mode) != 0) done = fail_errno("fchmod", errno);
+    if (done) done = write_all(fd.get(), text);
+    if (done && synced && ::fsync(fd.get()) != 0) done = fail_errno("fsync", errno);
+    if (done && ::rename(temporary.c_str(), path.c_str()) != 0) done = fail_errno("rename", errno);
+    if (done) return done;
+    ::unlink(temporary.c_str());
+    return tl::unexpected(done.error().in(path));
+}
+
+// By the temporary file PATH.new. What a crash left there, or somebody planted, is removed, not followed.
+Status replace(const std::string& path, const std::string& text, unsigned mode, bool synced) {
+    const std::string temporary = path + ".new";
+    ::unlink(temporary.c_str());
+    return fill_and_rename(create(temporary, mode), text, mode, synced, temporary, path);
 }
 
 }  // namespace
@@ -177,19 +140,25 @@ Status write_output(const std::string& path, const std::string& text) {
     struct stat st {};
     const bool there = ::lstat(path.c_str(), &st) == 0;
     if (there && !S_ISREG(st.st_mode)) return fail(path + ": exists and is not a regular file", EEXIST);
-    std::string temporary;
-    const Fd fd = create_beside(path, there ? st.st_mode & 0777 : 0666, temporary);
+    std::optional<mode_t> mode;
+    if (there) mode = st.st_mode & 0777;  // a new file never has a wider one
+    const std::string temporary = fmt::format("{}.{:016x}", path, random_number());
+    const Fd fd = create(temporary, mode.value_or(0666));
     if (!fd) return fail_errno(path + ": creating a temporary file in the same directory", errno);
-    auto done = fill_and_rename(fd, text, there ? &st : nullptr, temporary, path);
-    if (done) return {};
-    ::unlink(temporary.c_str());
-    return tl::unexpected(done.error().in(path));
+    if (there) {
+        (void)!::fchown(fd.get(), static_cast<uid_t>(-1), st.st_gid);
+        (void)!::fchown(fd.get(), st.st_uid, static_cast<gid_t>(-1));
+    }
+    return fill_and_rename(fd, text, mode, true, temporary, path);
 }
 
 Status replace_file(const std::string& path, const std::string& text, unsigned mode) {
-    auto done = rename_into_place(write_synced(path + ".new", text, mode), path);
-    if (!done) return done;
-    return sync_directory_of(path).map_error([&](const Error& e) { return e.in(path); });
+    if (auto done = replace(path, text, mode, true); !done) return done;
+    const auto slash = path.rfind('/');
+    const std::string dir = slash == std::string::npos ? "." : path.substr(0, slash);
+    const Fd fd(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd || ::fsync(fd.get()) != 0) return fail_errno(path + ": fsync of " + dir, errno);
+    return {};
 }
 
 Status replace_state_file(const std::string& path, const std::string& text, unsigned mode) {
@@ -198,13 +167,13 @@ Status replace_state_file(const std::string& path, const std::string& text, unsi
     return replace_file(path, text, mode);
 }
 
+Status publish_file(const std::string& path, const std::string& text) {
+    return replace(path, text, 0644, false);
+}
+
 Status remove_file(const std::string& path) {
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) return fail_errno(path + ": removing", errno);
     return {};
-}
-
-Status publish_file(const std::string& path, const std::string& text) {
-    return rename_into_place(write_public(path + ".new", text), path);
 }
 
 }  // namespace wq

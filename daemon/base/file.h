@@ -39,8 +39,9 @@ std::vector<std::string> names_or_none(const std::string& folder);
 // Whether PATH exists and can be reached. Follows links.
 bool exists(const std::string& path);
 
-// Replaces PATH: writes a temporary file in the same directory, fsync, rename, fsync of the directory. After
-// an error, PATH is unchanged, unless only the fsync of the directory failed: then PATH has the new text.
+// Replaces PATH by a file of this MODE, whatever the umask is: writes PATH.new (what is there is removed, not
+// followed), fsync, rename, fsync of the directory. After an error, PATH is unchanged, unless only the fsync
+// of the directory failed: then PATH has the new text.
 Status replace_file(const std::string& path, const std::string& text, unsigned mode = 0644);
 
 // Like replace_file(), but also creates the folder. systemd creates it for the unit (StateDirectory=), but
@@ -50,8 +51,7 @@ Status replace_state_file(const std::string& path, const std::string& text, unsi
 // Removes PATH if it exists.
 Status remove_file(const std::string& path);
 
-// Like replace_file() without fsync, for files that need not survive a crash of the machine. The mode is
-// 0644 whatever the umask is. An existing file or link with the temporary name is removed, not followed.
+// Like replace_file() without fsync, for files that need not survive a crash of the machine.
 Status publish_file(const std::string& path, const std::string& text);
 
 // Replaces PATH, a path from the user in a directory that others may be able to write to: writes a temporary

@@ -69,8 +69,6 @@ std::string_view text_of(const Digest& digest) {
     return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
-}  // namespace
-
 Digest sha256(std::string_view text) {
     State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                    0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
@@ -87,8 +85,10 @@ Digest sha256(std::string_view text) {
     return out;
 }
 
+}  // namespace
+
 Digest hmac_sha256(std::string_view key, std::string_view text) {
-    std::string padded(key.size() > kBlock ? text_of(sha256(key)) : key);
+    std::string padded(key);
     padded.resize(kBlock, '\0');
     std::string inner;
     std::string outer;

@@ -13,8 +13,7 @@ std::uint64_t hash_of(std::string_view text);
 
 using Digest = std::array<std::uint8_t, 32>;
 
-// SHA-256 (FIPS 180-4) and HMAC-SHA-256 (RFC 2104), for names that must not be recoverable.
-Digest sha256(std::string_view text);
+// HMAC-SHA-256 (RFC 2104, FIPS 180-4), for names that must not be recoverable. KEY: at most 64 bytes.
 Digest hmac_sha256(std::string_view key, std::string_view text);
 
 }  // namespace wq

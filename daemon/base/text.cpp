@@ -78,6 +78,12 @@ std::optional<double> percentage_of(std::string_view text) {
     return *percent / 100;
 }
 
+std::string some_of(const std::vector<std::string>& names, std::size_t most) {
+    std::string out;
+    for (std::size_t i = 0; i < names.size() && i < most; i++) out += (i > 0 ? ", " : "") + names[i];
+    return names.size() > most ? out + " and " + std::to_string(names.size() - most) + " more" : out;
+}
+
 std::string plural(std::size_t count, std::string_view one) {
     return std::to_string(count) + " " + std::string(one) + (count == 1 ? "" : "s");
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace wq {
 
@@ -28,6 +29,9 @@ std::string rough_time(std::uint64_t seconds, Rounded rounded = Rounded::to_near
 
 // SECONDS since 1970 as "2026-11-21 12:31 UTC", for text that is read on other machines.
 std::string utc_text(std::int64_t seconds);
+
+// "a, b and 3 more": at most MOST of NAMES.
+std::string some_of(const std::vector<std::string>& names, std::size_t most);
 
 // "1 item", "2 items". ONE: the noun in the singular.
 std::string plural(std::size_t count, std::string_view one);

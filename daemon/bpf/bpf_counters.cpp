@@ -17,7 +17,7 @@
 #include "bpf/skeleton.h"
 #include "bpf/work_sums.h"
 #include "counters.skel.h"
-#include "machine/btf_types.h"
+#include "machine/kernel_info.h"
 #include "machine/workqueue.h"
 
 namespace wq {

@@ -11,7 +11,7 @@
 #include "bpf/bpf_shared.h"
 #include "bpf/bpf_workqueues.h"
 #include "bpf/skeleton.h"
-#include "machine/btf_types.h"
+#include "machine/kernel_info.h"
 #include "top.skel.h"
 
 namespace wq {

@@ -9,7 +9,7 @@
 
 #include "bpf/bpf_shared.h"
 #include "bpf/skeleton.h"
-#include "machine/btf_types.h"
+#include "machine/kernel_info.h"
 #include "profile.skel.h"
 
 namespace wq {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "evidence/comparison.h"
-#include "machine/scope.h"
+#include "machine/workqueue.h"
 
 namespace wq::ctl {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "machine/scope.h"
+#include "machine/workqueue.h"
 
 namespace wq::ctl {
 

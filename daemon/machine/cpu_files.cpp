@@ -11,7 +11,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "machine/btf_types.h"
 
 namespace wq {
 namespace {
@@ -69,23 +68,6 @@ Result<std::optional<CpuSet>> read_twin(const std::string& mask_path, const std:
     auto list = parse_if_there(list_path, CpuSet::parse_list);
     if (!list || !*mask) return list;
     return mask;
-}
-
-// Parses the number in a name such as "cpu12", "node0" or "index3".
-std::optional<unsigned> number_after(std::string_view prefix, std::string_view name) {
-    if (!name.starts_with(prefix)) return std::nullopt;
-    name.remove_prefix(prefix.size());
-    if (name.empty() || name.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
-    // A number that is too large for unsigned still counts as a number; the caller rejects it.
-    return number_of<unsigned>(name).value_or(CpuSet::kMaxCpus);
-}
-
-// The numbers of the entries PREFIX<number> in FOLDER. Empty if there is no such folder.
-std::vector<unsigned> numbered(const std::string& folder, std::string_view prefix) {
-    std::vector<unsigned> numbers;
-    for (const std::string& name : names_or_none(folder))
-        if (auto number = number_after(prefix, name)) numbers.push_back(*number);
-    return numbers;
 }
 
 // Reads one tree. Each step uses the results of the earlier ones.
@@ -208,9 +190,7 @@ class Reader {
 
     void find_nodes() {
         CpuSet rest = files_.online;
-        auto ids = numbered(node_, "node");
-        std::ranges::sort(ids);
-        for (unsigned id : ids) {
+        for (const unsigned id : numbered(node_, "node")) {
             const std::string folder = fmt::format("{}/node{}", node_, id);
             auto set = read_twin(folder + "/cpumap", folder + "/cpulist");
             if (!set) {
@@ -282,7 +262,8 @@ class Reader {
                 return fail(folder + ": this CPU is not among those that share it");
             // hwloc reads level and type only from the first CPU of a cache, for all CPUs that share it.
             if (!(*set)->intersects(files_.cache_known))
-                for (const auto& sane : {check_level(folder + "/level"), check_type(folder + "/type")})
+                for (const auto& sane : {check(folder + "/level", {"1", "2", "3", "4", "5"}, "level"),
+                                         check(folder + "/type", {"Data", "Instruction", "Unified"}, "type")})
                     if (!sane) return tl::unexpected(sane.error());
             last = std::move(*set);
         }
@@ -291,24 +272,15 @@ class Reader {
 
     // hwloc skips a cache of a level or type that it does not know. (The kernel omits those that it does not
     // know.)
-    static Status check_level(const std::string& path) {
+    static Status check(const std::string& path, std::initializer_list<std::string_view> known,
+                        const char* what) {
         const auto text = text_if_there(path);
         if (!text) return tl::unexpected(text.error());
-        if (*text && !is_line(**text, {"1", "2", "3", "4", "5"})) return fail(path + ": not a cache level");
+        std::string_view line = *text ? std::string_view(**text) : "";
+        if (line.ends_with('\n')) line.remove_suffix(1);
+        if (*text && std::ranges::find(known, line) == known.end())
+            return fail(fmt::format("{}: not a cache {}", path, what));
         return {};
-    }
-
-    static Status check_type(const std::string& path) {
-        const auto text = text_if_there(path);
-        if (!text) return tl::unexpected(text.error());
-        if (*text && !is_line(**text, {"Data", "Instruction", "Unified"}))
-            return fail(path + ": not a cache type");
-        return {};
-    }
-
-    static bool is_line(std::string_view text, std::initializer_list<std::string_view> known) {
-        if (text.ends_with('\n')) text.remove_suffix(1);
-        return std::ranges::find(known, text) != known.end();
     }
 
     std::string cpu_;
@@ -320,6 +292,16 @@ class Reader {
 
 }  // namespace
 
+std::vector<unsigned> numbered(const std::string& folder, std::string_view prefix) {
+    std::vector<unsigned> out;
+    for (const std::string& name : names_or_none(folder))
+        if (name.starts_with(prefix) && name.size() > prefix.size() &&
+            name.find_first_not_of("0123456789", prefix.size()) == std::string::npos)
+            out.push_back(number_of<unsigned>(name.substr(prefix.size())).value_or(CpuSet::kMaxCpus));
+    std::ranges::sort(out);
+    return out;
+}
+
 Result<CpuFiles> read_cpu_files(const std::string& root) {
     return Reader(root).read();
 }
@@ -329,39 +311,6 @@ std::string cpu_state(const Paths& paths) {
     for (const char* file : {"online", "present", "possible", "isolated"})
         out += read_file(paths.cpus() + "/" + file).value_or("") + ";";
     return out;
-}
-
-namespace {
-
-constexpr std::size_t kMostConfig = std::size_t{2} << 20;
-
-bool is_set(const std::string& config, const std::string& option) {
-    const std::string line = option + "=y\n";
-    return config.starts_with(line) || config.find("\n" + line) != std::string::npos;
-}
-
-// Empty: no such file, or not a kernel configuration.
-std::optional<SchedLevels> in_config(const std::string& path) {
-    const auto text = read_file(path, kMostConfig);
-    if (!text || text->find("CONFIG_SMP=") == std::string::npos) return std::nullopt;
-    return SchedLevels{is_set(*text, "CONFIG_SCHED_CLUSTER"), is_set(*text, "CONFIG_SCHED_MC")};
-}
-
-SchedLevels read(const Paths& paths) {
-    const std::string release = read_first_line(paths.osrelease());
-    if (!release.empty() && release.find('/') == std::string::npos)
-        for (const std::string& path : paths.kernel_configs(release))
-            if (const auto found = in_config(path)) return *found;
-    return levels_in_types(paths.btf());
-}
-
-}  // namespace
-
-SchedLevels read_sched_levels(const Paths& paths) {
-    if (!paths.root.empty()) return read(paths);
-    static SchedLevels running;
-    if (running == SchedLevels{}) running = read(paths);
-    return running;
 }
 
 }  // namespace wq

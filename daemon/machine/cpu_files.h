@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/cpu_set.h"
@@ -12,39 +12,24 @@
 
 namespace wq {
 
-// Contents of sys/devices/system/{cpu,node}, read strictly. A file that is larger than kMaxFile or does not
-// parse is ignored; its data is then missing, and `warnings` has a line about it.
-struct CpuFiles {
-    CpuSet online;
-    CpuSet present;  // without a valid file `present`: the CPUs that have a folder
-    CpuSet possible;
-    CpuSet isolated;
-    std::vector<CpuSet> cores;      // a partition of `online`, ordered by lowest CPU
-    std::vector<NumaNode> nodes;    // disjoint; nodes with online CPUs. Empty: no NUMA information
-    std::vector<CpuSet> packages;   // disjoint; a CPU whose file is absent or invalid is in none
+// Contents of sys/devices/system/{cpu,node}, read strictly: a topology without LLCs. A file that is larger
+// than kMaxFile or does not parse is ignored; its data is then missing, and `warnings` has a line about it.
+// Without a valid file `present`, those CPUs count that have a folder.
+struct CpuFiles : Topology {
     std::vector<CpuSet> clusters;   // like `packages`: groups of cores inside a package, if known
     std::vector<CpuSet> outermost;  // like `packages`: CPUs that share their last cache
     CpuSet cache_known;             // online CPUs whose cache files are present and valid
-    std::vector<std::string> warnings;
 };
 
 // ROOT is the prefix of /sys; "" is this machine. Error: no such tree, or it does not show which CPUs are
 // online.
 Result<CpuFiles> read_cpu_files(const std::string& root);
 
+// The numbers of the entries PREFIX<number> ("cpu12", "node0") in FOLDER, ascending; one that is too large
+// for a CPU is at least kMaxCpus. Empty if there is no such folder.
+std::vector<unsigned> numbered(const std::string& folder, std::string_view prefix);
+
 // A string that changes when CPUs come or go, from the kernel's current state.
 std::string cpu_state(const Paths& paths);
-
-// The scheduling-domain levels that a kernel was built with. Empty: not known.
-struct SchedLevels {
-    std::optional<bool> clusters;  // CONFIG_SCHED_CLUSTER
-    std::optional<bool> mc;        // CONFIG_SCHED_MC
-    friend bool operator==(const SchedLevels&, const SchedLevels&) = default;
-};
-
-// Reads the levels of the kernel below PATHS: from its configuration in /boot or /lib/modules, else from its
-// types (BTF: some megabytes, temporarily). Everybody can read these files. For the running kernel they are
-// read once.
-SchedLevels read_sched_levels(const Paths& paths);
 
 }  // namespace wq

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <sys/utsname.h>
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -61,6 +60,7 @@ namespace {
 
 constexpr std::size_t kCpuinfo = 8192;  // enough for the first CPU; thousands may follow
 constexpr std::size_t kMaxSmbios = 4096;
+constexpr const char* kDeviceTreeModel = "/sys/firmware/devicetree/base/model";
 
 using Name = std::pair<std::string_view, std::string_view>;
 
@@ -137,7 +137,7 @@ std::string value(const Cpuinfo& cpuinfo, const char* key) {
 // follow the structure, whose length is at offset 1, and each ends with a NUL.
 std::string smbios_processor(const Paths& paths) {
     constexpr std::size_t kVersion = 0x10;
-    const auto raw = read_file(paths.dmi_processor(), kMaxSmbios);
+    const auto raw = read_file(paths.root + "/sys/firmware/dmi/entries/4-0/raw", kMaxSmbios);
     if (!raw || raw->size() <= kVersion) return "";
     const auto byte = [&](std::size_t at) { return static_cast<unsigned char>((*raw)[at]); };
     std::size_t at = byte(1);
@@ -156,7 +156,7 @@ std::vector<std::string> models(const Paths& paths, const Cpuinfo& cpuinfo) {
     const std::string part = value(cpuinfo, "CPU implementer") + " " + value(cpuinfo, "CPU part");
     std::vector<std::string> out;
     for (const std::string& name : {value(cpuinfo, "model name"), smbios_processor(paths),
-                                    name_in(kParts, part), trimmed_line(paths.device_tree_model())})
+                                    name_in(kParts, part), trimmed_line(paths.root + kDeviceTreeModel)})
         if (!name.empty() && std::ranges::find(out, name) == out.end()) out.push_back(name);
     return out;
 }
@@ -166,12 +166,13 @@ bool is_hypervisor(const std::string& name) {
 }
 
 std::optional<bool> is_virtual(const Paths& paths, const Cpuinfo& cpuinfo) {
-    if (!trimmed_line(paths.container()).empty()) return true;
-    if (trimmed_line(paths.xen_capabilities()).find("control_d") != std::string::npos) return false;
+    if (!trimmed_line(paths.root + "/run/systemd/container").empty()) return true;
+    if (trimmed_line(paths.root + "/proc/xen/capabilities").find("control_d") != std::string::npos)
+        return false;
     const std::string flags = " " + value(cpuinfo, "flags") + " ";
-    const std::string vendor = trimmed_line(paths.dmi_id() + "/sys_vendor");
-    const std::string product = trimmed_line(paths.dmi_id() + "/product_name");
-    const std::string model = trimmed_line(paths.device_tree_model());
+    const std::string vendor = trimmed_line(paths.root + "/sys/class/dmi/id/sys_vendor");
+    const std::string product = trimmed_line(paths.root + "/sys/class/dmi/id/product_name");
+    const std::string model = trimmed_line(paths.root + kDeviceTreeModel);
     if (flags.find(" hypervisor ") != std::string::npos) return true;
     if (is_hypervisor(vendor) || is_hypervisor(product) || is_hypervisor(model)) return true;
     if (model == "linux,dummy-virt" || model.find("qemu") != std::string::npos) return true;
@@ -183,7 +184,7 @@ std::optional<bool> is_virtual(const Paths& paths, const Cpuinfo& cpuinfo) {
 
 // The file says "uninitialized" until the image's first boot.
 std::string machine_id(const Paths& paths) {
-    const std::string id = trimmed_line(paths.machine_id());
+    const std::string id = trimmed_line(paths.root + "/etc/machine-id");
     const bool whole = id.size() == 32 && id.find_first_not_of("0123456789abcdef") == std::string::npos;
     return whole ? id : "";
 }
@@ -192,14 +193,15 @@ std::string machine_id(const Paths& paths) {
 
 std::string read_first_cpuinfo(const Paths& paths) {
     std::string text(kCpuinfo, '\0');
-    std::ifstream file(paths.cpuinfo(), std::ios::binary);
+    std::ifstream file(paths.root + "/proc/cpuinfo", std::ios::binary);
     file.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<std::size_t>(file.gcount()));
     return text.substr(0, text.find("\n\n"));
 }
 
 std::string read_arch(const Paths& paths) {
-    if (auto word = trimmed_line(paths.arch()); !word.empty() || !paths.root.empty()) return word;
+    if (auto word = trimmed_line(paths.root + "/proc/sys/kernel/arch"); !word.empty() || !paths.root.empty())
+        return word;
     utsname names{};
     return ::uname(&names) == 0 ? names.machine : "";
 }
@@ -231,20 +233,18 @@ namespace {
 // Intel hybrids have a PMU for each kind of core, with a list of its CPUs.
 CoreKinds by_pmu(const Paths& paths, const Topology& topology) {
     const auto cpus_of = [&](const char* pmu) {
-        return CpuSet::parse_list(read_first_line(paths.pmu(pmu) + "/cpus")).value_or(CpuSet{}) &
+        return CpuSet::parse_list(read_first_line(paths.root + "/sys/devices/" + pmu + "/cpus"))
+                   .value_or(CpuSet{}) &
                topology.online;
     };
-    CoreKinds out{cpus_of("cpu_core"), cpus_of("cpu_atom"), cpus_of("cpu_lowpower"),
-                  "by /sys/devices/cpu_core and cpu_atom"};
-    return out;
+    return {cpus_of("cpu_core"), cpus_of("cpu_atom"), cpus_of("cpu_lowpower"),
+            "by /sys/devices/cpu_core and cpu_atom"};
 }
 
 // The capacity of CPU: 1024 for the fastest one, 0 if not known.
 unsigned capacity_of(const Paths& paths, unsigned cpu) {
-    const std::string text = read_first_line(fmt::format("{}/cpu{}/cpu_capacity", paths.cpus(), cpu));
-    unsigned out = 0;
-    std::from_chars(text.data(), text.data() + text.size(), out);
-    return out;
+    return number_of<unsigned>(read_first_line(fmt::format("{}/cpu{}/cpu_capacity", paths.cpus(), cpu)))
+        .value_or(0);
 }
 
 // Cores of one kind may also differ in their maximum clock, so only cores below four fifths of the largest

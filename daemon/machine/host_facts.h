@@ -61,16 +61,7 @@ FleetMachine fleet_machine(HostFacts facts, const Topology& topology);
 double canary_position(const std::string& machine_id, const std::string& name);
 
 // Reads the facts about the host below PATHS, whose topology is TOPOLOGY. Never fails: what cannot be read
-// is not known.
-//   arch        /proc/sys/kernel/arch, else uname(2) if it is this machine
-//   cpu_vendor  /proc/cpuinfo: "vendor_id"; on arm64 the company of "CPU implementer", as lscpu names it
-//   cpu_models  "model name" in /proc/cpuinfo; SMBIOS's name of the first processor (only root may read it);
-//               on arm64 the name of "CPU part", if it is a server's, and the device tree's model
-//   kernel      /proc/sys/kernel/osrelease, hostname: /proc/sys/kernel/hostname, machine_id: /etc/machine-id
-//   is_virtual  true if systemd runs in a container (/run/systemd/container), if /proc/cpuinfo has the flag
-//               "hypervisor", or if the DMI vendor, the DMI product or the device tree's model belongs to a
-//               hypervisor; false in Xen's dom0. Not known if CPU flags, DMI and a device tree are missing.
-//
+// is not known. The files are named in host_facts.cpp; SMBIOS's name of the processor only root may read.
 // The hostname and the numbers of CPUs, cores and nodes may change while a kernel runs.
 HostFacts read_host_facts(const Paths& paths, const Result<Topology>& topology);
 

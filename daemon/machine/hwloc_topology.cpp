@@ -39,33 +39,34 @@ namespace fs = std::filesystem;
 class HwlocEnvironment {
   public:
     // FSROOT: read this tree instead of this machine; "" for none.
-    explicit HwlocEnvironment(const std::string& fsroot) {
-        for (char** entry = environ; *entry != nullptr; entry++)
-            if (const std::string_view text = *entry; text.starts_with("HWLOC_"))
-                saved_.emplace_back(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
-        for (const auto& [name, value] : saved_) ::unsetenv(name.c_str());
+    explicit HwlocEnvironment(const std::string& fsroot) : users_(taken()) {
+        if (!fsroot.empty()) ::setenv("HWLOC_FSROOT", fsroot.c_str(), 1);
         // Only the Linux component: the x86 component runs CPUID on each CPU and binds the calling thread
         // there (hwloc.h at HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING, which is also set).
-        if (!fsroot.empty()) set("HWLOC_FSROOT", fsroot);
-        set("HWLOC_COMPONENTS", "linux,stop");
-        set("HWLOC_HIDE_ERRORS", "2");              // we report the errors
-        set("HWLOC_PLUGINS_PATH", "/nonexistent");  // no CUDA or OpenCL plugins in a daemon
+        ::setenv("HWLOC_COMPONENTS", "linux,stop", 1);
+        ::setenv("HWLOC_HIDE_ERRORS", "2", 1);              // we report the errors
+        ::setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1);  // no CUDA or OpenCL plugins in a daemon
     }
     ~HwlocEnvironment() {
-        for (const auto& name : ours_) ::unsetenv(name.c_str());
-        for (const auto& [name, value] : saved_) ::setenv(name.c_str(), value.c_str(), 1);
+        taken();
+        for (const auto& [name, value] : users_) ::setenv(name.c_str(), value.c_str(), 1);
     }
     HwlocEnvironment(const HwlocEnvironment&) = delete;
     HwlocEnvironment& operator=(const HwlocEnvironment&) = delete;
 
   private:
-    void set(const char* name, const std::string& value) {
-        ::setenv(name, value.c_str(), 1);
-        ours_.emplace_back(name);
+    using Variables = std::vector<std::pair<std::string, std::string>>;
+    // Removes all from the environment.
+    static Variables taken() {
+        Variables out;
+        for (char** entry = environ; *entry != nullptr; entry++)
+            if (const std::string_view text = *entry; text.starts_with("HWLOC_"))
+                out.emplace_back(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
+        for (const auto& [name, value] : out) ::unsetenv(name.c_str());
+        return out;
     }
 
-    std::vector<std::pair<std::string, std::string>> saved_;
-    std::vector<std::string> ours_;
+    Variables users_;
 };
 
 // A tree of links to the valid CPU folders of another tree. hwloc trusts its input: a range above 2^31 makes
@@ -132,23 +133,28 @@ Result<Hwloc> new_hwloc(Keep keep) {
     return hwloc;
 }
 
-Result<CpuSet> to_cpu_set(hwloc_const_bitmap_t bitmap) {
-    if (hwloc_bitmap_last(bitmap) >= static_cast<int>(CpuSet::kMaxCpus) || hwloc_bitmap_weight(bitmap) < 0)
-        return fail(fmt::format("CPU numbers beyond {}", CpuSet::kMaxCpus - 1), EOVERFLOW);
+CpuSet to_cpu_set(hwloc_const_bitmap_t bitmap) {
     CpuSet set;
     for (int cpu = hwloc_bitmap_first(bitmap); cpu >= 0; cpu = hwloc_bitmap_next(bitmap, cpu))
         set.add(static_cast<unsigned>(cpu));
     return set;
 }
 
+// The objects of TYPE with their CPUs.
+std::vector<std::pair<hwloc_obj_t, CpuSet>> objects_of(const Hwloc& hwloc, hwloc_obj_type_t type) {
+    std::vector<std::pair<hwloc_obj_t, CpuSet>> out;
+    for (hwloc_obj_t one = nullptr; (one = hwloc_get_next_obj_by_type(hwloc.get(), type, one)) != nullptr;)
+        out.emplace_back(one, to_cpu_set(one->cpuset));
+    return out;
+}
+
 // For each online CPU, the data and unified caches that the LLC rule needs.
 std::vector<Cache> caches_in(const Hwloc& hwloc, const CpuSet& online) {
     std::vector<Cache> out;
     std::map<hwloc_obj_t, std::size_t> number_of;
-    const int cpus = hwloc_get_nbobjs_by_type(hwloc.get(), HWLOC_OBJ_PU);
-    for (int i = 0; i < cpus; i++) {
-        const hwloc_obj_t cpu = hwloc_get_obj_by_type(hwloc.get(), HWLOC_OBJ_PU, static_cast<unsigned>(i));
-        if (cpu->os_index >= CpuSet::kMaxCpus || !online.has(cpu->os_index)) continue;
+    for (hwloc_obj_t cpu = nullptr;
+         (cpu = hwloc_get_next_obj_by_type(hwloc.get(), HWLOC_OBJ_PU, cpu)) != nullptr;) {
+        if (!online.has(cpu->os_index)) continue;
         hwloc_obj_t outermost = nullptr;
         const auto add = [&](hwloc_obj_t cache) {
             const auto [known, is_new] = number_of.emplace(cache, out.size());
@@ -194,7 +200,7 @@ Result<std::vector<Cache>> read_caches(const std::string& root, CpuFiles& files,
     std::vector<Cache> caches;
     if (hwloc_topology_load(hwloc->get()) == 0) {
         caches = caches_in(*hwloc, files.online);
-        if (const auto seen = to_cpu_set(hwloc_topology_get_topology_cpuset(hwloc->get()))) unseen -= *seen;
+        unseen -= to_cpu_set(hwloc_topology_get_topology_cpuset(hwloc->get()));
     }
     unseen |= without_outermost(caches, files);
     if (!unseen.empty() && files.warnings.empty())  // one line says that the tree contradicts itself
@@ -223,91 +229,47 @@ Result<Topology> read_tree(const std::string& root) {
     if (!caches) return tl::unexpected(caches.error());
     complete(*caches, *files);
     const Paths paths{root};
-
-    Topology topology;
-    topology.online = std::move(files->online);
-    topology.present = std::move(files->present);
-    topology.possible = std::move(files->possible);
-    topology.isolated = std::move(files->isolated);
+    const LlcFacts facts{read_arch(paths), std::move(*caches), std::move(files->clusters),
+                         [&] { return read_cpu_vendor(paths); }, [&] { return read_sched_levels(paths); }};
+    auto topology = static_cast<Topology&&>(*files);  // the rest was for the LLCs
     topology.first = read_first_cpus(paths);
-    topology.cores = std::move(files->cores);
-    topology.nodes = std::move(files->nodes);
-    topology.packages = std::move(files->packages);
-    topology.warnings = std::move(files->warnings);
-    set_llcs(topology, {read_arch(paths), std::move(*caches), std::move(files->clusters),
-                        [&] { return read_cpu_vendor(paths); }, [&] { return read_sched_levels(paths); }});
+    set_llcs(topology, facts);
     return topology;
 }
 
 // hwloc's Core of each CPU, or the CPU itself if it has none.
-Result<std::vector<CpuSet>> cores_in(const Hwloc& hwloc) {
+std::vector<CpuSet> cores_in(const Hwloc& hwloc) {
     std::vector<CpuSet> cores;
     CpuSet seen;
-    const int cpus = hwloc_get_nbobjs_by_type(hwloc.get(), HWLOC_OBJ_PU);
-    for (int i = 0; i < cpus; i++) {
-        hwloc_obj_t object = hwloc_get_obj_by_type(hwloc.get(), HWLOC_OBJ_PU, static_cast<unsigned>(i));
-        if (const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(hwloc.get(), HWLOC_OBJ_CORE, object))
-            object = core;
-        auto set = to_cpu_set(object->cpuset);
-        if (!set) return tl::unexpected(set.error());
-        if (seen.intersects(*set)) continue;
-        seen |= *set;
-        cores.push_back(std::move(*set));
+    for (auto& [cpu, set] : objects_of(hwloc, HWLOC_OBJ_PU)) {
+        if (const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(hwloc.get(), HWLOC_OBJ_CORE, cpu))
+            set = to_cpu_set(core->cpuset);
+        if (seen.intersects(set)) continue;
+        seen |= set;
+        cores.push_back(std::move(set));
     }
     std::ranges::sort(cores, {}, &CpuSet::first);
     return cores;
 }
 
-Result<std::vector<CpuSet>> packages_in(const Hwloc& hwloc) {
-    std::vector<CpuSet> packages;
-    const int count = hwloc_get_nbobjs_by_type(hwloc.get(), HWLOC_OBJ_PACKAGE);
-    for (int i = 0; i < count; i++) {
-        auto set = to_cpu_set(
-            hwloc_get_obj_by_type(hwloc.get(), HWLOC_OBJ_PACKAGE, static_cast<unsigned>(i))->cpuset);
-        if (!set) return tl::unexpected(set.error());
-        if (!set->empty()) packages.push_back(std::move(*set));
-    }
-    std::ranges::sort(packages, {}, &CpuSet::first);
-    return packages;
-}
-
-Result<std::vector<NumaNode>> nodes_in(const Hwloc& hwloc) {
+std::vector<NumaNode> nodes_in(const Hwloc& hwloc) {
     std::vector<NumaNode> nodes;
     CpuSet seen;
-    const int count = hwloc_get_nbobjs_by_type(hwloc.get(), HWLOC_OBJ_NUMANODE);
-    for (int i = 0; i < count; i++) {
-        const hwloc_obj_t node =
-            hwloc_get_obj_by_type(hwloc.get(), HWLOC_OBJ_NUMANODE, static_cast<unsigned>(i));
-        auto set = to_cpu_set(node->cpuset);
-        if (!set) return tl::unexpected(set.error());
-        *set -= seen;  // high-bandwidth memory is a second node with the same CPUs
-        if (set->empty()) continue;
-        seen |= *set;
-        nodes.push_back({node->os_index, std::move(*set)});
+    for (auto& [node, set] : objects_of(hwloc, HWLOC_OBJ_NUMANODE)) {
+        set -= seen;  // high-bandwidth memory is a second node with the same CPUs
+        if (set.empty()) continue;
+        seen |= set;
+        nodes.push_back({node->os_index, std::move(set)});
     }
     std::ranges::sort(nodes, {}, [](const NumaNode& node) { return node.cpus.first(); });
     return nodes;
 }
 
-// hwloc's groups that are clusters of cores.
-Result<std::vector<CpuSet>> clusters_in(const Hwloc& hwloc) {
-    std::vector<CpuSet> clusters;
-    for (hwloc_obj_t group = nullptr;
-         (group = hwloc_get_next_obj_by_type(hwloc.get(), HWLOC_OBJ_GROUP, group)) != nullptr;) {
-        if (group->subtype == nullptr || std::string_view(group->subtype) != "Cluster") continue;
-        auto set = to_cpu_set(group->cpuset);
-        if (!set) return tl::unexpected(set.error());
-        clusters.push_back(std::move(*set));
-    }
-    return clusters;
-}
-
 // The info NAME of the machine or of its first package that has it; "" if there is none.
 std::string info_in(const Hwloc& hwloc, const char* name) {
-    if (const char* value = hwloc_obj_get_info_by_name(hwloc_get_root_obj(hwloc.get()), name)) return value;
-    for (hwloc_obj_t package = nullptr;
-         (package = hwloc_get_next_obj_by_type(hwloc.get(), HWLOC_OBJ_PACKAGE, package)) != nullptr;)
-        if (const char* value = hwloc_obj_get_info_by_name(package, name)) return value;
+    for (const hwloc_obj_type_t type : {HWLOC_OBJ_MACHINE, HWLOC_OBJ_PACKAGE})
+        for (const auto& [object, cpus] : objects_of(hwloc, type))
+            if (const char* value = hwloc_obj_get_info_by_name(object, name)) return value;
     return "";
 }
 
@@ -323,28 +285,26 @@ std::string missing_in_xml(const Topology& topology, const LlcFacts& facts) {
 }
 
 Result<Topology> topology_in(const Hwloc& hwloc, bool is_xml) {
-    auto online = to_cpu_set(hwloc_topology_get_topology_cpuset(hwloc.get()));
-    auto complete = to_cpu_set(hwloc_topology_get_complete_cpuset(hwloc.get()));
-    auto cores = cores_in(hwloc);
-    auto nodes = nodes_in(hwloc);
-    auto packages = packages_in(hwloc);
-    auto clusters = clusters_in(hwloc);
-    for (const auto* set : {&online, &complete})
-        if (!*set) return tl::unexpected(set->error());
-    if (!cores) return tl::unexpected(cores.error());
-    if (!nodes) return tl::unexpected(nodes.error());
-    if (!packages) return tl::unexpected(packages.error());
-    if (!clusters) return tl::unexpected(clusters.error());
-    if (online->empty()) return fail("no CPUs found");
-
+    // All other sets are parts of this one.
+    const hwloc_const_bitmap_t complete = hwloc_topology_get_complete_cpuset(hwloc.get());
+    if (hwloc_bitmap_last(complete) >= static_cast<int>(CpuSet::kMaxCpus) ||
+        hwloc_bitmap_weight(complete) < 0)
+        return fail(fmt::format("CPU numbers beyond {}", CpuSet::kMaxCpus - 1), EOVERFLOW);
     Topology topology;
-    topology.present = topology.possible = std::move(*complete);
-    topology.online = std::move(*online);
-    topology.cores = std::move(*cores);
-    topology.nodes = std::move(*nodes);
-    topology.packages = std::move(*packages);
+    topology.present = topology.possible = to_cpu_set(complete);
+    topology.online = to_cpu_set(hwloc_topology_get_topology_cpuset(hwloc.get()));
+    if (topology.online.empty()) return fail("no CPUs found");
+    topology.cores = cores_in(hwloc);
+    topology.nodes = nodes_in(hwloc);
+    for (auto& [package, cpus] : objects_of(hwloc, HWLOC_OBJ_PACKAGE))
+        if (!cpus.empty()) topology.packages.push_back(std::move(cpus));
+    std::ranges::sort(topology.packages, {}, &CpuSet::first);
+    std::vector<CpuSet> clusters;  // of cores
+    for (auto& [group, cpus] : objects_of(hwloc, HWLOC_OBJ_GROUP))
+        if (group->subtype != nullptr && std::string_view(group->subtype) == "Cluster")
+            clusters.push_back(std::move(cpus));
     const LlcFacts facts{is_xml ? info_in(hwloc, "Architecture") : "", caches_in(hwloc, topology.online),
-                         std::move(*clusters), [&] { return info_in(hwloc, "CPUVendor"); }};
+                         std::move(clusters), [&] { return info_in(hwloc, "CPUVendor"); }};
     set_llcs(topology, facts);
     if (std::string why = is_xml ? missing_in_xml(topology, facts) : ""; !why.empty())
         topology.llc_unknown = std::move(why);
@@ -386,6 +346,47 @@ Status survives(const Describe& describe) {
     return fail("hwloc cannot load this topology: hwloc crashes", EINVAL);
 }
 
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+// The value of ATTRIBUTE in the first tag of TAG's name; "" if it has none.
+std::string_view attribute_of(std::string_view tag, std::string_view attribute) {
+    tag = tag.substr(0, tag.find('>'));
+    const auto at = tag.find(attribute);
+    if (at == std::string_view::npos) return "";
+    tag.remove_prefix(at + attribute.size());
+    return tag.substr(0, tag.find('"'));
+}
+
+// Why hwloc (2.x, with its own parser) cannot load the XML text TEXT, and what to run instead, as far as it
+// can be told. Never empty.
+std::string why_no_xml(std::string_view text) {
+    if (text.empty()) return "it is empty";
+    if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+        return "it is UTF-16; convert it with `iconv -f UTF-16 -t UTF-8`, then remove the byte order mark";
+    const auto root = text.find("<topology");
+    if (root == std::string_view::npos) return "it has no <topology>: `lstopo --of xml FILE` writes one";
+    const std::string version(attribute_of(text.substr(root), " version=\""));
+    if (number_of<unsigned>(version.substr(0, version.find('.'))).value_or(0) > 2)
+        return fmt::format(
+            "its export version is {}, and hwloc 2 reads 2.x; export it with `lstopo --of xml "
+            "--export-xml-flags v2 FILE`",
+            printable(version.substr(0, 16)));
+    std::vector<std::string_view> faults;
+    if (text.starts_with(kByteOrderMark))
+        faults.emplace_back(
+            "it begins with a byte order mark (remove it with `sed -i '1s/^\\xEF\\xBB\\xBF//' FILE`)");
+    if (text.find("\r\n") != std::string_view::npos)
+        faults.emplace_back("its lines end in CRLF (convert them with `sed -i 's/\\r$//' FILE`)");
+    if (text.substr(0, root).find("<!--") != std::string_view::npos)
+        faults.emplace_back("it has a comment before <topology> (remove it)");
+    if (version.empty() && text.find("\"MemorySideCache\"") != std::string_view::npos)
+        faults.emplace_back(
+            "it is in the format of hwloc 1.x, which has no MemorySideCache (export it in that of 2.x "
+            "with `lstopo --of xml FILE`)");
+    if (faults.empty()) return "it is damaged, or not an XML of hwloc; `lstopo --of xml FILE` writes one";
+    return fmt::format("{}", fmt::join(faults, ", and "));
+}
+
 // XML: the text of the description if it is an XML.
 Result<Topology> read_described(const Describe& describe, const std::string* xml) {
     const auto refused = [&] {
@@ -413,32 +414,23 @@ Result<Topology> read_xml(const std::string& path) {
 }
 
 // Number of CPUs in DESCRIPTION, parsed like hwloc does (topology-synthetic.c): levels "TYPE:N" or "N",
-// attributes in (), memory in []. Returns kMaxCpus + 1 if there are more than kMaxCpus, because hwloc would
-// then create objects until memory is full. For text that hwloc rejects, the result is undefined.
+// attributes in (), memory in []. More than kMaxCpus if there are more, because hwloc would then create
+// objects until memory is full. For text that hwloc rejects, the result is undefined.
 unsigned long synthetic_cpus(const std::string& description) {
     unsigned long cpus = 1;
     const char* at = description.c_str();
-    while (*at != '\0') {
-        if (*at == ' ' || *at == '\n') {
+    while (at != nullptr && *at != '\0' && cpus <= CpuSet::kMaxCpus) {
+        if (std::strchr(" \n)]:", *at) != nullptr) {
             at++;
-            continue;
-        }
-        if (*at == '[' || *at == '(') {
+        } else if (*at == '[' || *at == '(') {
             at = std::strchr(at, *at == '[' ? ']' : ')');
-            if (at == nullptr) return cpus;
-            at++;
-            continue;
-        }
-        if (std::isdigit(static_cast<unsigned char>(*at)) == 0) {
+        } else if (std::isdigit(static_cast<unsigned char>(*at)) == 0) {
             at = std::strchr(at, ':');
-            if (at == nullptr) return cpus;
-            at++;
+        } else {
+            char* end = nullptr;
+            cpus *= std::min(std::strtoul(at, &end, 0), CpuSet::kMaxCpus + 1UL);
+            at = end;
         }
-        char* end = nullptr;
-        const unsigned long count = std::strtoul(at, &end, 0);
-        if (end == at) return cpus;
-        if (count > CpuSet::kMaxCpus || (cpus *= count) > CpuSet::kMaxCpus) return CpuSet::kMaxCpus + 1;
-        at = end;
     }
     return cpus;
 }
@@ -487,49 +479,6 @@ Result<Topology> read_topology(const std::string& source, const std::string& roo
     }
     topology->source = source;
     return topology;
-}
-
-namespace {
-
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
-// The value of ATTRIBUTE in the first tag of TAG's name; "" if it has none.
-std::string_view attribute_of(std::string_view tag, std::string_view attribute) {
-    tag = tag.substr(0, tag.find('>'));
-    const auto at = tag.find(attribute);
-    if (at == std::string_view::npos) return "";
-    tag.remove_prefix(at + attribute.size());
-    return tag.substr(0, tag.find('"'));
-}
-
-}  // namespace
-
-std::string why_no_xml(std::string_view text) {
-    if (text.empty()) return "it is empty";
-    if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
-        return "it is UTF-16; convert it with `iconv -f UTF-16 -t UTF-8`, then remove the byte order mark";
-    const auto root = text.find("<topology");
-    if (root == std::string_view::npos) return "it has no <topology>: `lstopo --of xml FILE` writes one";
-    const std::string version(attribute_of(text.substr(root), " version=\""));
-    if (number_of<unsigned>(version.substr(0, version.find('.'))).value_or(0) > 2)
-        return fmt::format(
-            "its export version is {}, and hwloc 2 reads 2.x; export it with `lstopo --of xml "
-            "--export-xml-flags v2 FILE`",
-            printable(version.substr(0, 16)));
-    std::vector<std::string_view> faults;
-    if (text.starts_with(kByteOrderMark))
-        faults.emplace_back(
-            "it begins with a byte order mark (remove it with `sed -i '1s/^\\xEF\\xBB\\xBF//' FILE`)");
-    if (text.find("\r\n") != std::string_view::npos)
-        faults.emplace_back("its lines end in CRLF (convert them with `sed -i 's/\\r$//' FILE`)");
-    if (text.substr(0, root).find("<!--") != std::string_view::npos)
-        faults.emplace_back("it has a comment before <topology> (remove it)");
-    if (version.empty() && text.find("\"MemorySideCache\"") != std::string_view::npos)
-        faults.emplace_back(
-            "it is in the format of hwloc 1.x, which has no MemorySideCache (export it in that of 2.x "
-            "with `lstopo --of xml FILE`)");
-    if (faults.empty()) return "it is damaged, or not an XML of hwloc; `lstopo --of xml FILE` writes one";
-    return fmt::format("{}", fmt::join(faults, ", and "));
 }
 
 }  // namespace wq

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "base/result.h"
 #include "machine/topology.h"
@@ -19,9 +18,5 @@ namespace wq {
 // in no LLC: they have no LLC id at boot, so their pod cannot be known. Not thread-safe: changes the HWLOC_*
 // environment of this process while it runs.
 Result<Topology> read_topology(const std::string& source, const std::string& root = "");
-
-// Why hwloc (2.x, with its own parser) cannot load the XML text TEXT, and what to run instead, as far as it
-// can be told. Never empty.
-std::string why_no_xml(std::string_view text);
 
 }  // namespace wq

@@ -34,16 +34,14 @@ struct Isolation {
 // missing. Reads a file per cgroup, so call it on request, not on each tick.
 Isolation read_isolation(const Paths& paths);
 
-// The possible CPUs, and those that are isolated until the next boot: by isolcpus= and nohz_full=. On
-// every kernel, /sys/devices/system/cpu/isolated has the CPUs of isolcpus= only, never those of cpuset
-// partitions (drivers/base/cpu.c, print_cpus_isolated(): HK_TYPE_DOMAIN_BOOT since 7.0; before,
-// HK_TYPE_DOMAIN did not change after the boot). Never fails, like read_isolation().
+// The possible CPUs, and those that are isolated until the next boot: by isolcpus= and nohz_full=. (On every
+// kernel, /sys/devices/system/cpu/isolated has those of isolcpus= only: drivers/base/cpu.c,
+// print_cpus_isolated().) Never fails, like read_isolation().
 HostCpus read_boot_cpus(const Paths& paths);
 
-// The possible CPUs, and those that are isolated now, by any means. If the kernel lists the CPUs of all
-// isolated partitions (cpuset.cpus.isolated of the root, since 6.7), this reads only a few files and may be
-// called at each tick; else it reads a file per cgroup. `possible` is empty if a list could not be read, or
-// if there are more cgroups than we read.
+// The possible CPUs, and those that are isolated now, by any means: from a few files if the kernel lists the
+// CPUs of all isolated partitions (cpuset.cpus.isolated of the root, since 6.7), else from a file per cgroup.
+// `possible` is empty if a list could not be read, or if there are more cgroups than we read.
 HostCpus read_cpus_now(const Paths& paths);
 
 // The block devices that swap uses, as "MAJOR:MINOR": swap partitions, the devices of file systems with swap

@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "machine/kernel_info.h"
 
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <algorithm>
 #include <cctype>
-#include <charconv>
+#include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/cpu_set.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "machine/btf_types.h"
+#include "machine/bpf_errors.h"
 
 namespace wq {
 
 bool KernelInfo::has(Scope scope) const {
-    return std::find(scopes.begin(), scopes.end(), scope) != scopes.end();
+    return std::ranges::find(scopes, scope) != scopes.end();
 }
 
 std::string lacks_scopes(const KernelInfo& kernel) {
@@ -44,26 +48,20 @@ struct Parameter {
 
 // Splits like next_arg() of lib/cmdline.c: a space in quotes does not end a parameter. Words after "--" are
 // for init.
-std::vector<Parameter> parameters_of(const std::string& cmdline) {
+std::vector<Parameter> parameters_of(std::string cmdline) {
+    bool quoted = false;
+    for (char& c : cmdline) {
+        if (c == '"') quoted = !quoted;
+        if (quoted && c == ' ') c = '_';
+    }
+    std::erase(cmdline, '"');
+    std::istringstream words(cmdline);
     std::vector<Parameter> out;
-    for (std::size_t at = 0; at < cmdline.size();) {
-        Parameter next;
-        bool quoted = false;
-        for (; at < cmdline.size(); at++) {
-            const char c = cmdline[at];
-            if (!quoted && std::isspace(static_cast<unsigned char>(c)) != 0) break;
-            if (c == '"')
-                quoted = !quoted;
-            else
-                next.text += c;
-        }
-        at++;
-        if (next.text.empty()) continue;
-        if (next.text == "--") break;
-        const auto equals = next.text.find('=');
-        next.name = next.text.substr(0, equals);
+    for (std::string text; words >> text && text != "--";) {
+        const auto equals = text.find('=');
+        Parameter next{text.substr(0, equals), {}, text};
         std::ranges::replace(next.name, '-', '_');
-        if (equals != std::string::npos) next.value = next.text.substr(equals + 1);
+        if (equals != std::string::npos) next.value = text.substr(equals + 1);
         out.push_back(std::move(next));
     }
     return out;
@@ -94,17 +92,13 @@ bool holds_back(const Parameter& parameter, const Paths& paths) {
     if (!parameter.value) return false;
     if (parameter.name != "maxcpus") return off && may_turn_smt_off(parameter);
     const auto present = CpuSet::parse_list(read_first_line(paths.cpus() + "/present"));
-    std::size_t most = 0;
-    const auto [end, error] =
-        std::from_chars(parameter.value->data(), parameter.value->data() + parameter.value->size(), most);
-    return error == std::errc{} && present && present->count() > most;
+    const auto most =
+        number_of<std::size_t>(parameter.value->substr(0, parameter.value->find_first_not_of("0123456789")));
+    return most && present && present->count() > *most;
 }
 
 void read_cmdline(const Paths& paths, KernelInfo& info) {
-    auto cmdline = read_file(paths.cmdline());
-    if (!cmdline) return;
-    if (cmdline->ends_with('\n')) cmdline->pop_back();  // /proc adds it
-    for (const Parameter& parameter : parameters_of(*cmdline)) {
+    for (const Parameter& parameter : parameters_of(read_file(paths.cmdline()).value_or(""))) {
         if (parameter.name == "wq_tuned" && parameter.value == "off") info.switched_off = true;
         if (parameter.name == "workqueue.default_affinity_scope" && parameter.value)
             info.default_on_cmdline = true;
@@ -139,21 +133,140 @@ KernelInfo probe_kernel(const Paths& paths) {
     return info;
 }
 
+// ---- the types of the kernel
+
 namespace {
 
-Result<KernelFeatures> types_of(const Paths& paths) {
-    if (!paths.root.empty()) return read_types(paths.btf());
-    static Result<KernelFeatures> running = fail("not read yet");
-    if (!running) running = read_types(paths.btf());
-    return running;
+struct Free {
+    void operator()(btf* types) const { btf__free(types); }
+};
+
+class Types {
+  public:
+    // "": of the running kernel.
+    explicit Types(const std::string& path)
+        : types_(path.empty() ? btf__load_vmlinux_btf() : btf__parse(path.c_str(), nullptr)) {}
+    explicit operator bool() const { return types_ != nullptr; }
+
+    [[nodiscard]] const btf_type* find(const char* name, unsigned kind) const {
+        const int id = btf__find_by_name_kind(types_.get(), name, kind);
+        return id > 0 ? btf__type_by_id(types_.get(), static_cast<unsigned>(id)) : nullptr;
+    }
+    [[nodiscard]] bool has_function(const char* name) const { return find(name, BTF_KIND_FUNC) != nullptr; }
+    // Whether STRUCTURE has MEMBER; empty if there is no such structure.
+    [[nodiscard]] std::optional<bool> has_member(const char* structure, std::string_view member) const {
+        const btf_type* type = find(structure, BTF_KIND_STRUCT);
+        if (type == nullptr) return std::nullopt;
+        for (unsigned i = 0; i < btf_vlen(type); i++)
+            if (name_at(btf_members(type)[i].name_off) == member) return true;
+        return false;
+    }
+    [[nodiscard]] std::optional<int> value_in(const char* enumeration, std::string_view name) const {
+        const btf_type* type = find(enumeration, BTF_KIND_ENUM);
+        for (unsigned i = 0; type != nullptr && i < btf_vlen(type); i++)
+            if (name_at(btf_enum(type)[i].name_off) == name) return btf_enum(type)[i].val;
+        return std::nullopt;
+    }
+
+  private:
+    [[nodiscard]] std::string_view name_at(unsigned offset) const {
+        const char* name = btf__name_by_offset(types_.get(), offset);
+        return name != nullptr ? name : "";
+    }
+
+    BpfErrors silent_;
+    std::unique_ptr<btf, Free> types_;
+};
+
+// The kernel searches names in the order of the enum. If it compared prefixes and `cache` came before
+// `cache_shard`, `cache_shard` could never be selected; 7.1 made names exact for that reason. Without
+// cache_shard, the parser function decides: the prefix version is a loop in its own function; the exact
+// version is a single call, which compilers inline. (This is an indirect sign, so a missing function means
+// unknown.)
+std::optional<bool> exact_parsing(const Types& types) {
+    const auto cache = types.value_in("wq_affn_scope", "WQ_AFFN_CACHE");
+    const auto shard = types.value_in("wq_affn_scope", "WQ_AFFN_CACHE_SHARD");
+    if (cache && shard) return *cache < *shard ? std::optional(true) : std::nullopt;
+    return types.has_function("parse_affn_scope") ? std::optional(false) : std::nullopt;
+}
+
+// Without the option the structure exists too, but without a member that names a CPU (linux/pwlocks.h).
+bool has_pwlocks(const Types& types) {
+    return types.has_member("pw_struct", "cpu").value_or(false) || types.has_function("pwlocks_setup");
+}
+
+// Empty: no such file, or not BTF.
+std::optional<KernelFeatures> read_types(const std::string& path) {
+    const Types types(path);
+    if (!types) return std::nullopt;
+    KernelFeatures out;
+    out.exact_parsing = exact_parsing(types);
+    // 7.3, "workqueue: shrink the lock time". An indirect sign.
+    out.deferred_wakeups = types.has_member("worker_pool", "last_woken_worker");
+    out.pwlocks = has_pwlocks(types);
+    return out;
+}
+
+// These functions are only called through pointers, so compilers keep them (kernel/sched/topology.c,
+// default_topology). Every kernel has those of the package level; they show that BTF lists such functions at
+// all. (tl_*_mask: since 6.18.)
+SchedLevels levels_in_types(const std::string& path) {
+    const Types types(path);
+    if (!types) return {};
+    const auto has = [&](const char* flags, const char* mask) {
+        return types.has_function(flags) || types.has_function(mask);
+    };
+    const bool clusters = has("cpu_cluster_flags", "tl_cls_mask");
+    const bool mc = has("cpu_core_flags", "tl_mc_mask");
+    if (!clusters && !mc && !has("cpu_cpu_mask", "tl_pkg_mask")) return {};
+    return {clusters, mc};
+}
+
+constexpr std::size_t kMostConfig = std::size_t{2} << 20;
+
+bool is_set(const std::string& config, const std::string& option) {
+    const std::string line = option + "=y\n";
+    return config.starts_with(line) || config.find("\n" + line) != std::string::npos;
+}
+
+// Empty: no such file, or not a kernel configuration.
+std::optional<SchedLevels> in_config(const std::string& path) {
+    const auto text = read_file(path, kMostConfig);
+    if (!text || text->find("CONFIG_SMP=") == std::string::npos) return std::nullopt;
+    return SchedLevels{is_set(*text, "CONFIG_SCHED_CLUSTER"), is_set(*text, "CONFIG_SCHED_MC")};
+}
+
+SchedLevels read_levels(const Paths& paths) {
+    const std::string release = read_first_line(paths.osrelease());
+    if (!release.empty() && release.find('/') == std::string::npos)
+        for (const std::string& path : {"/boot/config-" + release, "/usr/lib/modules/" + release + "/config",
+                                        "/lib/modules/" + release + "/config"})
+            if (const auto found = in_config(paths.root + path)) return *found;
+    return levels_in_types(paths.btf());
 }
 
 }  // namespace
 
 KernelFeatures read_features(const Paths& paths, const KernelInfo& kernel) {
-    KernelFeatures out = types_of(paths).value_or(KernelFeatures{});
+    static std::optional<KernelFeatures> running;
+    std::optional<KernelFeatures> types = paths.root.empty() ? running : std::nullopt;
+    if (!types) types = read_types(paths.btf());
+    if (paths.root.empty()) running = types;
+    KernelFeatures out = types.value_or(KernelFeatures{});
     out.cache_shard = kernel.has(Scope::cache_shard);
     return out;
+}
+
+SchedLevels read_sched_levels(const Paths& paths) {
+    if (!paths.root.empty()) return read_levels(paths);
+    static SchedLevels running;
+    if (running == SchedLevels{}) running = read_levels(paths);
+    return running;
+}
+
+bool kernel_offers(const char* name) {
+    const Types types("");
+    return types && types.has_function(name);
 }
 
 }  // namespace wq

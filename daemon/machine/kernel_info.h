@@ -10,7 +10,7 @@
 
 #include "base/cpu_set.h"
 #include "machine/paths.h"
-#include "machine/scope.h"
+#include "machine/workqueue.h"
 
 namespace wq {
 
@@ -78,5 +78,20 @@ std::vector<Scope> classic_scopes();
 // Detects the features of the kernel below PATHS without its version and without writes. Reads all of the
 // kernel's types (some megabytes, temporarily), for the running kernel only once.
 KernelFeatures read_features(const Paths& paths, const KernelInfo& kernel);
+
+// The scheduling-domain levels that a kernel was built with. Empty: not known.
+struct SchedLevels {
+    std::optional<bool> clusters;  // CONFIG_SCHED_CLUSTER
+    std::optional<bool> mc;        // CONFIG_SCHED_MC
+    friend bool operator==(const SchedLevels&, const SchedLevels&) = default;
+};
+
+// Reads the levels of the kernel below PATHS: from its configuration in /boot or /lib/modules, else from its
+// types (BTF: some megabytes, temporarily). Everybody can read these files. For the running kernel they are
+// read once.
+SchedLevels read_sched_levels(const Paths& paths);
+
+// Whether the running kernel lets BPF programs call its function NAME (a kfunc).
+bool kernel_offers(const char* name);
 
 }  // namespace wq

@@ -4,42 +4,33 @@
 //
 // The pods of `cache` come from cpus_share_cache() (kernel/workqueue.c, workqueue_init_topology()), which
 // compares sd_llc_id: the span of the highest scheduling domain with SD_SHARE_LLC (kernel/sched/topology.c,
-// update_top_cache_domain()). Domains are built from levels that each architecture defines. SMT, CLS
-// (clusters, with CONFIG_SCHED_CLUSTER) and MC (with CONFIG_SCHED_MC) have that flag; PKG and NUMA do not.
-// So an LLC is the architecture's MC group joined with its groups of the levels below. It is often, but not
-// always, the cache in /sys/devices/system/cpu/cpuN/cache. (Read in 6.12 and 7.2. If a kernel differs, start
-// at the functions named here.) We assume that SMT is always configured, and MC on x86 and s390, where it
-// has always been the default.
+// update_top_cache_domain()). Of the levels that each architecture defines, SMT, CLS (clusters, with
+// CONFIG_SCHED_CLUSTER) and MC (with CONFIG_SCHED_MC) have that flag. So an LLC is the architecture's MC
+// group joined with its groups of the levels below: often, but not always, the cache in sysfs. (Read in 6.12
+// and 7.2. If a kernel differs, start at the functions named here.) We assume SMT, and MC on x86 and s390.
 //
 //  x86  cpu_llc_shared_mask (arch/x86/kernel/smpboot.c, match_llc()): CPUs with the same llc_id, cut at the
-//    NUMA node (Intel SNC: sysfs does not show that cut). llc_id is that of the L3. Without an L3 it is that
-//    of the L2, except on AMD and Hygon, where it is the package. If CPUID reports no cache at all, it is
-//    the package for all vendors (kernel/cpu/cacheinfo.c; kernel/cpu/topology_amd.c, legacy_set_llc()).
-//    Hypervisors can hide both. If every package has one thread, caches do not count
-//    (set_cpu_sibling_map()). Not implemented here: dies of AMD CPUs that have CPUID leaf 0x80000026 and no
-//    L3; the debugging option split_llc=.
+//    NUMA node (Intel SNC). llc_id is that of the L3. Without an L3 it is that of the L2, except on AMD and
+//    Hygon, where it is the package; without any cache it is the package for all vendors
+//    (kernel/cpu/cacheinfo.c; kernel/cpu/topology_amd.c, legacy_set_llc()). Hypervisors can hide both. If
+//    every package has one thread, caches do not count (set_cpu_sibling_map()). Not implemented here: dies of
+//    AMD CPUs that have CPUID leaf 0x80000026 and no L3; the debugging option split_llc=.
 //  arm64, riscv, arm  cpu_coregroup_mask() (drivers/base/arch_topology.c): the node; or the package, if it
 //    is inside the node; or the CPUs that share the outermost cache, if they are inside that. With
-//    CONFIG_SCHED_CLUSTER the result grows to the cluster that contains it: with private L2 and one cluster
-//    there is one LLC, on Ampere Altra there are pairs. (Debian's arm64 kernel: set in 7.2, not in 6.12.)
-//    Without CONFIG_SCHED_MC, which is the default only since 6.18 (Debian's kernels have it), the result is
-//    the cluster, unless the cluster contains the whole group of MC (cpu_clustergroup_mask()); then it is
-//    the core. If the firmware describes no cache, the kernel assumes that all CPUs share every cache beyond
-//    the first level (drivers/base/cacheinfo.c, use_arch_info). It shows this in sysfs, but does not use it
-//    in this rule. Such a cache is inside a package only if there is one package, so using it changes
-//    nothing; only a first level without a size must be omitted.
-//  powerpc  CPUs that share the L2, cut at the node (arch/powerpc/kernel/smp.c, shared_caches). MC does not
-//    have the flag there, so the L3 does not count. The scheduler treats a "big core" as two cores, and its
-//    L2 may have fewer CPUs than the core.
-//  s390  The CPUs of a socket, independent of the caches (arch/s390/kernel/topology.c,
-//    cpu_coregroup_mask()): core_siblings in sysfs.
-//  Other architectures are not known here.
-//  A tree or a description without an architecture: the outermost cache, cut at the node.
+//    CONFIG_SCHED_CLUSTER the result grows to the cluster that contains it (Ampere Altra: pairs). Without
+//    CONFIG_SCHED_MC it is the cluster, unless that contains the whole group of MC
+//    (cpu_clustergroup_mask()); then it is the core. Where the firmware describes no cache, sysfs shows one
+//    of all CPUs (drivers/base/cacheinfo.c, use_arch_info), which the kernel does not use here. Using it
+//    changes nothing; only a first level without a size must be omitted.
+//  powerpc  CPUs that share the L2, cut at the node (arch/powerpc/kernel/smp.c, shared_caches): MC does not
+//    have the flag. A "big core" counts as two cores, and its L2 may have fewer CPUs than the core.
+//  s390  The CPUs of a socket (arch/s390/kernel/topology.c, cpu_coregroup_mask()): core_siblings in sysfs.
+//  No architecture known: the outermost cache, cut at the node.
 //
-// We do not trust contradictions. The kernel refuses to build domains that overlap (topology_span_sane()),
-// and sd_llc_id then keeps its old value. A cache of several packages (except on arm64, where the package
-// wins) or a cluster of several nodes is an error of firmware or hypervisor. In these cases `llc_unknown`
-// gives the reason, and only the pods read by BPF show what the kernel did.
+// The kernel refuses to build domains that overlap (topology_span_sane()), and sd_llc_id then keeps its old
+// value. A cache of several packages (except on arm64) or a cluster of several nodes is an error of firmware
+// or hypervisor. In these cases `llc_unknown` gives the reason, and only pods read by BPF show what the
+// kernel did.
 #include "machine/llc_rule.h"
 
 #include <fmt/format.h>
@@ -53,29 +44,6 @@
 
 namespace wq {
 namespace {
-
-// Which of several disjoint sets contains a CPU.
-class SetOf {
-  public:
-    SetOf() = default;
-    explicit SetOf(const std::vector<CpuSet>& sets) {
-        for (const CpuSet& set : sets) add(set);
-    }
-
-    void add(const CpuSet& set) {
-        for (const unsigned cpu : set.cpus()) add(cpu, set);
-    }
-    void add(unsigned cpu, const CpuSet& set) {
-        if (cpu >= sets_.size()) sets_.resize(cpu + 1, nullptr);
-        sets_[cpu] = &set;
-    }
-
-    // nullptr: the CPU is in none.
-    [[nodiscard]] const CpuSet* of(unsigned cpu) const { return cpu < sets_.size() ? sets_[cpu] : nullptr; }
-
-  private:
-    std::vector<const CpuSet*> sets_;
-};
 
 bool is_one_of(const std::string& word, std::initializer_list<std::string_view> words) {
     return std::ranges::find(words, word) != words.end();
@@ -243,17 +211,16 @@ class Rule {
     }
 
     void make_llcs(const std::vector<CpuSet>& spans, Topology& out) const {
-        std::map<unsigned, unsigned> node_of;
-        for (const NumaNode& node : t_.nodes)
-            for (const unsigned cpu : node.cpus.cpus()) node_of[cpu] = node.id;
+        std::map<const CpuSet*, unsigned> id_of;
+        for (const NumaNode& node : t_.nodes) id_of[&node.cpus] = node.id;
         // Overlapping spans are separated by their lowest CPU and their node.
         std::map<std::pair<unsigned, std::optional<unsigned>>, Llc> llcs;
         for (std::size_t i = 0; i < spans.size(); i++) {
             const CpuSet& core = t_.cores[i];
             const CpuSet usable = core - t_.isolated;
             if (usable.empty()) continue;
-            const auto node = node_of.find(core.first());
-            const auto id = node == node_of.end() ? std::nullopt : std::optional(node->second);
+            const CpuSet* node = nodes_.of(core.first());
+            const auto id = node == nullptr ? std::nullopt : std::optional(id_of[node]);
             Llc& llc = llcs[{spans[i].first(), id}];
             llc.cpus |= usable;
             llc.numa_node = id;

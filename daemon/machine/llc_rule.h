@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "machine/cpu_files.h"
+#include "machine/kernel_info.h"
 #include "machine/topology.h"
 
 namespace wq {

@@ -2,43 +2,23 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 namespace wq {
 
-// The paths of the kernel's and the machine's files that we use, below ROOT: "" is this machine, a directory
-// is a tree for tests.
+// The paths of files that more than one part reads, below ROOT: "" is this machine, a directory is a tree.
 struct HostPaths {
     std::string root;
 
     [[nodiscard]] std::string workqueues() const { return root + "/sys/devices/virtual/workqueue"; }
     [[nodiscard]] std::string parameters() const { return root + "/sys/module/workqueue/parameters"; }
     [[nodiscard]] std::string cpus() const { return root + "/sys/devices/system/cpu"; }
-    // The kernel's PMU of a kind of core, on Intel hybrids: cpu_core, cpu_atom, cpu_lowpower.
-    [[nodiscard]] std::string pmu(const std::string& name) const { return root + "/sys/devices/" + name; }
     [[nodiscard]] std::string cgroups() const { return root + "/sys/fs/cgroup"; }
     // The kernel's own types, as BTF.
     [[nodiscard]] std::string btf() const { return root + "/sys/kernel/btf/vmlinux"; }
     [[nodiscard]] std::string proc() const { return root + "/proc"; }
     [[nodiscard]] std::string cmdline() const { return root + "/proc/cmdline"; }
     [[nodiscard]] std::string osrelease() const { return root + "/proc/sys/kernel/osrelease"; }
-    [[nodiscard]] std::string arch() const { return root + "/proc/sys/kernel/arch"; }  // since 6.1
-    // Where distributions put the configuration of the kernel RELEASE.
-    [[nodiscard]] std::vector<std::string> kernel_configs(const std::string& release) const {
-        return {root + "/boot/config-" + release, root + "/usr/lib/modules/" + release + "/config",
-                root + "/lib/modules/" + release + "/config"};
-    }
     [[nodiscard]] std::string hostname() const { return root + "/proc/sys/kernel/hostname"; }
-    [[nodiscard]] std::string machine_id() const { return root + "/etc/machine-id"; }
-    [[nodiscard]] std::string cpuinfo() const { return root + "/proc/cpuinfo"; }
-    [[nodiscard]] std::string dmi_id() const { return root + "/sys/class/dmi/id"; }
-    // The SMBIOS structure of the first processor; only root can read it.
-    [[nodiscard]] std::string dmi_processor() const { return root + "/sys/firmware/dmi/entries/4-0/raw"; }
-    [[nodiscard]] std::string device_tree_model() const {
-        return root + "/sys/firmware/devicetree/base/model";
-    }
-    [[nodiscard]] std::string container() const { return root + "/run/systemd/container"; }
-    [[nodiscard]] std::string xen_capabilities() const { return root + "/proc/xen/capabilities"; }
     // RESOURCE: cpu, io or memory.
     [[nodiscard]] std::string pressure(const std::string& resource) const {
         return root + "/proc/pressure/" + resource;

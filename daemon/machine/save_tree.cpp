@@ -56,10 +56,8 @@ class Saver {
     // Calls USE with the path of each entry PREFIX<number> of FOLDER.
     template <class Use>
     void each(const std::string& folder, std::string_view prefix, Use use) {
-        for (const std::string& name : names_or_none(from_.root + folder))
-            if (name.starts_with(prefix) && name.size() > prefix.size() &&
-                name.find_first_not_of("0123456789", prefix.size()) == std::string::npos)
-                use(folder + "/" + name);
+        for (const unsigned number : numbered(from_.root + folder, prefix))
+            use(fmt::format("{}/{}{}", folder, prefix, number));
     }
 
     void save_cpu(const std::string& cpu) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <type_traits>
 
 #include "base/hash.h"
 #include "base/text.h"
@@ -22,14 +23,11 @@ std::string fingerprint(const Topology& topology, const std::string& more) {
 
 namespace {
 
-CpuSet& cpus_of(CpuSet& group) {
-    return group;
-}
-CpuSet& cpus_of(Llc& group) {
-    return group.cpus;
-}
-CpuSet& cpus_of(NumaNode& group) {
-    return group.cpus;
+auto& cpus_of(auto& group) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(group)>, CpuSet>)
+        return group;
+    else
+        return group.cpus;
 }
 
 // Merges each group of NOW with all groups of ALL that share CPUs with it, or adds it. Several share CPUs
@@ -37,8 +35,8 @@ CpuSet& cpus_of(NumaNode& group) {
 template <class Group>
 void join(std::vector<Group>& all, const std::vector<Group>& now) {
     for (Group group : now) {
-        const auto shares = [&](Group& g) { return cpus_of(g).intersects(cpus_of(group)); };
-        const auto home = std::find_if(all.begin(), all.end(), shares);
+        const auto shares = [&](const Group& g) { return cpus_of(g).intersects(cpus_of(group)); };
+        const auto home = std::ranges::find_if(all, shares);
         if (home == all.end()) {
             all.push_back(group);
             continue;
@@ -48,8 +46,7 @@ void join(std::vector<Group>& all, const std::vector<Group>& now) {
         all.erase(std::remove_if(home + 1, all.end(), shares), all.end());
         cpus_of(*home) |= cpus_of(group);
     }
-    std::sort(all.begin(), all.end(),
-              [](Group a, Group b) { return cpus_of(a).first() < cpus_of(b).first(); });
+    std::ranges::sort(all, {}, [](const Group& group) { return cpus_of(group).first(); });
 }
 
 }  // namespace

@@ -38,6 +38,29 @@ struct Topology {
     std::vector<std::string> warnings;  // what was skipped and why; if any, the pods are in doubt
 };
 
+// Which of several disjoint sets contains a CPU. The sets must outlive it.
+class SetOf {
+  public:
+    SetOf() = default;
+    explicit SetOf(const std::vector<CpuSet>& sets) {
+        for (const CpuSet& set : sets) add(set);
+    }
+
+    void add(const CpuSet& set) {
+        for (const unsigned cpu : set.cpus()) add(cpu, set);
+    }
+    void add(unsigned cpu, const CpuSet& set) {
+        if (cpu >= sets_.size()) sets_.resize(cpu + 1, nullptr);
+        sets_[cpu] = &set;
+    }
+
+    // nullptr: the CPU is in none.
+    [[nodiscard]] const CpuSet* of(unsigned cpu) const { return cpu < sets_.size() ? sets_[cpu] : nullptr; }
+
+  private:
+    std::vector<const CpuSet*> sets_;
+};
+
 // Identifies a machine: "24 CPUs, 12 cores, 1 LLC, 0123456789abcdef". Equal if the cores, LLCs, nodes and
 // MORE are equal.
 std::string fingerprint(const Topology& topology, const std::string& more = "");

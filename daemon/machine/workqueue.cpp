@@ -1,20 +1,65 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "machine/workqueue.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 namespace wq {
 
+std::string_view name_of(Scope scope) {
+    static constexpr std::array<std::string_view, 6> kNames = {"cpu",   "smt",  "cache_shard",
+                                                               "cache", "numa", "system"};
+    return kNames.at(static_cast<std::size_t>(scope));
+}
+
 std::string_view name_of(Kind kind) {
-    switch (kind) {
-        case Kind::unbound:
-            return "unbound";
-        case Kind::ordered:
-            return "ordered";
-        case Kind::per_cpu:
-            return "per-cpu";
-        case Kind::default_scope:
-            return "default";
+    static constexpr std::array<std::string_view, 4> kNames = {"unbound", "ordered", "per-cpu", "default"};
+    return kNames.at(static_cast<std::size_t>(kind));
+}
+
+std::optional<Scope> scope_named(std::string_view word) {
+    for (Scope scope : kAllScopes)
+        if (name_of(scope) == word) return scope;
+    return std::nullopt;
+}
+
+Result<std::vector<Scope>> parse_scopes(std::string_view text) {
+    std::vector<Scope> scopes;
+    for (;;) {
+        const auto comma = text.find(',');
+        const auto word = text.substr(0, comma);
+        const auto scope = scope_named(word);
+        if (!scope) return fail(fmt::format("'{}' is not a scope", word), EINVAL);
+        if (std::find(scopes.begin(), scopes.end(), *scope) != scopes.end())
+            return fail(fmt::format("'{}' is named twice", word), EINVAL);
+        scopes.push_back(*scope);
+        if (comma == std::string_view::npos) break;
+        text.remove_prefix(comma + 1);
     }
-    return "?";
+    std::sort(scopes.begin(), scopes.end());
+    return scopes;
+}
+
+Result<ScopeFile> parse_scope_file(std::string_view text) {
+    const auto is_word = [](std::string_view word) {
+        return !word.empty() && word.size() <= 32 &&
+               word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") == std::string_view::npos;
+    };
+    text = text.substr(0, text.find('\n'));
+    const auto space = text.find(' ');
+    const auto word = text.substr(0, space);
+    if (!is_word(word)) return fail("not an affinity scope", EINVAL);
+    if (word != "default") {
+        if (space != std::string_view::npos) return fail("more than one word", EINVAL);
+        return ScopeFile{std::string(word), scope_named(word)};
+    }
+    if (space == std::string_view::npos) return ScopeFile{"default", std::nullopt};
+    const auto rest = text.substr(space + 1);
+    if (rest.size() < 3 || rest.front() != '(' || rest.back() != ')' ||
+        !is_word(rest.substr(1, rest.size() - 2)))
+        return fail("not an affinity scope after 'default'", EINVAL);
+    return ScopeFile{"default", scope_named(rest.substr(1, rest.size() - 2))};
 }
 
 }  // namespace wq

@@ -24,14 +24,6 @@ constexpr const char* kRequestedFile = "cpumask_requested";  // since 6.8, in th
 constexpr const char* kIsolatedFile = "cpumask_isolated";    // likewise
 constexpr const char* kNoMask = "the unbound cpumask cannot be read";
 
-bool is_default(const std::string& name) {
-    return name == kDefaultTarget;
-}
-
-bool is_default_mask(const std::string& name) {
-    return name == kDefaultMask;
-}
-
 // A name from outside must not lead out of the folder.
 bool is_safe(const std::string& name) {
     return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
@@ -169,12 +161,12 @@ Result<std::vector<std::string>> WorkqueueFs::names() const {
 
 Result<WorkqueueFs::Folder> WorkqueueFs::look_for_folder(const std::string& name) const {
     if (!is_safe(name)) return fail(name + ": not the name of a workqueue", EINVAL);
-    const char* file = is_default(name) ? kDefaultFile : is_default_mask(name) ? kMaskFile : nullptr;
-    const std::string path = is_default(name)        ? paths_.parameters()
-                             : is_default_mask(name) ? paths_.workqueues()
-                                                     : paths_.workqueues() + "/" + name;
+    const bool is_default = name == kDefaultTarget, is_mask = name == kDefaultMask;
+    const char* file = is_default ? kDefaultFile : is_mask ? kMaskFile : nullptr;  // of kernel-wide ones
+    const std::string path =
+        is_default ? paths_.parameters() : paths_.workqueues() + (is_mask ? "" : "/" + name);
     Folder folder{Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)), 0,
-                  is_default(name) ? kDefaultFile : "affinity_scope"};
+                  is_default ? kDefaultFile : "affinity_scope"};
     if (!folder.fd) return fail_errno(path, errno);
     // "power" is a folder too, but not a workqueue.
     if (file == nullptr && ::faccessat(folder.fd.get(), "per_cpu", F_OK, 0) != 0)
@@ -218,7 +210,7 @@ Result<Workqueue> WorkqueueFs::read(const std::string& name, const CpuSet& mask)
     Workqueue out;
     out.name = name;
     out.inode = folder->inode;
-    if (is_default(name)) {
+    if (name == kDefaultTarget) {
         out.kind = Kind::default_scope;
         out.effective = mask;
         const auto scope = scope_at(folder->fd.get(), kDefaultFile);
@@ -260,7 +252,7 @@ Result<bool> WorkqueueFs::read_strict(const std::string& name, ino_t inode) cons
 Status WorkqueueFs::write(const std::string& name, ino_t inode, const char* file, const std::string& text) {
     const auto folder = open_same(name, inode);
     if (!folder) return tl::unexpected(folder.error());
-    const char* real = is_default(name) ? folder->scope_file : file;
+    const char* real = name == kDefaultTarget ? folder->scope_file : file;
     const std::string what = fmt::format("{}/{}: writing '{}'", name, real, text);
     const auto failed = [&](int code) {
         return tl::unexpected(unless_there(fail_errno(what, code).value(), name, inode));
@@ -289,15 +281,15 @@ Result<MaskFile> WorkqueueFs::read_mask(const std::string& name) const {
     if (!folder) return tl::unexpected(folder.error());
     const int dir = folder->fd.get();
     MaskFile out{folder->inode, {}, {}, "", ""};
-    out.untouchable = is_default_mask(name) ? why_no_mask_of_all(dir, read_first_line(paths_.osrelease()))
-                                            : why_no_mask(dir);
+    out.untouchable = name == kDefaultMask ? why_no_mask_of_all(dir, read_first_line(paths_.osrelease()))
+                                           : why_no_mask(dir);
     if (!is_printable(name)) out.untouchable = "its name is not printable ASCII";
-    if (!is_default_mask(name) && !has_file(dir, kMaskFile)) {
+    if (name != kDefaultMask && !has_file(dir, kMaskFile)) {
         if (auto there = open_same(name, out.inode); !there) return tl::unexpected(there.error());
         return out;
     }
     const auto effective = read_at(dir, kMaskFile);
-    const bool requested = is_default_mask(name) && has_file(dir, kRequestedFile);
+    const bool requested = name == kDefaultMask && has_file(dir, kRequestedFile);
     const auto text = requested ? read_at(dir, kRequestedFile) : effective;
     for (const auto* read : {&effective, &text})
         if (!*read) return tl::unexpected(unless_there(read->error(), name, out.inode).in(name));
@@ -308,7 +300,7 @@ Result<MaskFile> WorkqueueFs::read_mask(const std::string& name) const {
     out.cpus = std::move(*cpus);
     out.effective = std::move(*now);
     out.text = text->substr(0, text->find('\n'));
-    if (const auto isolated = read_at(dir, kIsolatedFile); is_default_mask(name) && isolated)
+    if (const auto isolated = read_at(dir, kIsolatedFile); name == kDefaultMask && isolated)
         out.isolated = CpuSet::parse_mask(*isolated).value_or(CpuSet{});
     return out;
 }

@@ -10,7 +10,6 @@
 #include "base/file.h"
 #include "base/result.h"
 #include "machine/paths.h"
-#include "machine/scope.h"
 #include "machine/workqueue.h"
 
 namespace wq {
@@ -33,11 +32,9 @@ struct MaskFile {
 // kDefaultTarget (a scope alone), or kDefaultMask (a mask alone). A call with an INODE fails with ENODEV if
 // the target no longer has it; all fail with ENOENT if the target does not exist. A write is one write(2).
 //
-// Masks, kernel/workqueue.c: wq_cpumask_store() keeps only the possible CPUs of the written mask. It also
-// accepts an empty mask, which then means the mask of all unbound workqueues.
-// workqueue_set_unbound_cpumask() rejects an empty mask (EINVAL) and does not remove isolated CPUs.
-// Since 6.8, workqueue_unbound_exclude_cpumask() removes them from `cpumask` whenever a cpuset partition
-// changes, while `cpumask_requested` keeps the written mask. If that file exists, it gives MaskFile::cpus.
+// Masks, kernel/workqueue.c: wq_cpumask_store() keeps only the possible CPUs of a mask; an empty one means
+// the mask of all unbound workqueues, which itself must not be empty (EINVAL). Since 6.8 the kernel removes
+// isolated CPUs from `cpumask`, while `cpumask_requested` keeps the written mask and gives MaskFile::cpus.
 class WorkqueueFiles {
   public:
     virtual ~WorkqueueFiles() = default;
@@ -62,8 +59,8 @@ class WorkqueueFiles {
 // masks. Only owned/writer.h calls its write functions.
 //
 // A workqueue can disappear between any two calls; a call then fails with ENOENT or ENODEV. A write goes
-// through the opened directory whose inode was checked. So if a new workqueue reuses the name (dm-crypt does
-// this), it is never written with data read from the old one.
+// through the opened directory whose inode was checked: a new workqueue that reuses the name is never
+// written.
 class WorkqueueFs : public WorkqueueFiles {
   public:
     explicit WorkqueueFs(Paths paths) : paths_(std::move(paths)) {}

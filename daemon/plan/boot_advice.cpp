@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "base/text.h"
 #include "plan/plan.h"
@@ -26,13 +27,7 @@ namespace {
 using Pods = std::vector<CpuSet>;
 using Names = std::vector<std::string>;
 
-// Returns "a, b and 3 more".
-std::string some_of(const Names& names) {
-    constexpr std::size_t kMost = 2;
-    std::string out;
-    for (std::size_t i = 0; i < names.size() && i < kMost; i++) out += (i > 0 ? ", " : "") + names[i];
-    return names.size() > kMost ? fmt::format("{} and {} more", out, names.size() - kMost) : out;
-}
+constexpr std::size_t kMostNames = 2;  // in a note
 
 KernelInfo with_shards(KernelInfo kernel, unsigned size) {
     if (!kernel.has(Scope::cache_shard)) {
@@ -48,36 +43,10 @@ bool is_settled(const PlanLine& line) {
     return line.planned && (line.finding == Finding::in_place || line.finding == Finding::change);
 }
 
-// Caches the pods of a target by scope and shard size.
-class PodsOf {
-  public:
-    PodsOf(const Topology& topology, const KernelInfo& kernel) : topology_(topology), kernel_(kernel) {}
-
-    const Pods& operator()(const CpuSet& effective, Scope scope, unsigned size) {
-        const auto key = std::tuple(effective.list(), scope, scope == Scope::cache_shard ? size : 0);
-        auto found = made_.find(key);
-        if (found == made_.end()) found = made_.emplace(key, restrict_to(pods(scope, size), effective)).first;
-        return found->second;
-    }
-
-  private:
-    // The pods of the running kernel; for another shard size, those of the next boot.
-    [[nodiscard]] Pods pods(Scope scope, unsigned size) const {
-        const bool as_it_runs = scope != Scope::cache_shard || size == kernel_.cache_shard_size;
-        return as_it_runs ? pods_in(kernel_, scope, topology_, size) : pods_of(scope, topology_, size);
-    }
-
-    const Topology& topology_;
-    const KernelInfo& kernel_;
-    std::map<std::tuple<std::string, Scope, unsigned>, Pods> made_;
-};
-
 class Adviser {
   public:
     explicit Adviser(const BootInput& input)
-        : in_(input),
-          size_now_(input.kernel.cache_shard_size.value_or(kKernelShardSize)),
-          pods_(input.topology, input.kernel) {}
+        : in_(input), size_now_(input.kernel.cache_shard_size.value_or(kKernelShardSize)) {}
 
     BootAdvice advise() {
         if (in_.kernel.scopes.empty()) {
@@ -98,10 +67,20 @@ class Adviser {
         return make_plan({in_.topology, kernel, in_.policy, in_.targets, in_.pods_unknown, size});
     }
 
+    // The pods of a target on the running kernel; for another shard size, those of the next boot.
+    const Pods& pods(const CpuSet& effective, Scope scope, unsigned size) {
+        const bool as_it_runs = scope != Scope::cache_shard || size == in_.kernel.cache_shard_size;
+        Pods& out = pods_[{effective.list(), scope, as_it_runs ? 0 : size}];
+        if (out.empty())
+            out = restrict_to(as_it_runs ? pods_in(in_.kernel, scope, in_.topology, size)
+                                         : pods_of(scope, in_.topology, size),
+                              effective);
+        return out;
+    }
     [[nodiscard]] std::string next_pods_unknown() const;
     void advise_shards();
     void compare_shards(const std::vector<PlanLine>& then);
-    [[nodiscard]] std::optional<Scope> scope_with(const Pods& pods, const CpuSet& effective);
+    [[nodiscard]] std::optional<Scope> scope_with(const Pods& wanted, const CpuSet& effective);
     void tell_lacking(const Names& names);
     void advise_default();
     void advise_parameter(const PlanLine& line);
@@ -111,7 +90,7 @@ class Adviser {
 
     const BootInput& in_;
     unsigned size_now_;
-    PodsOf pods_;
+    std::map<std::tuple<std::string, Scope, unsigned>, Pods> pods_;
     std::vector<PlanLine> lines_;  // with the current shards
     BootAdvice out_;
     std::optional<Scope> default_;  // the scope in the advised option
@@ -139,10 +118,10 @@ void Adviser::advise_shards() {
     compare_shards(plan(with_shards(in_.kernel, size_asked()), size_asked()));
 }
 
-// The coarsest scope of the running kernel that makes PODS of the CPUs EFFECTIVE.
-std::optional<Scope> Adviser::scope_with(const Pods& pods, const CpuSet& effective) {
+// The coarsest scope of the running kernel that makes the pods WANTED of the CPUs EFFECTIVE.
+std::optional<Scope> Adviser::scope_with(const Pods& wanted, const CpuSet& effective) {
     for (auto scope = in_.kernel.scopes.rbegin(); scope != in_.kernel.scopes.rend(); ++scope)
-        if (pods_(effective, *scope, size_now_) == pods) return *scope;
+        if (pods(effective, *scope, size_now_) == wanted) return *scope;
     return std::nullopt;
 }
 
@@ -152,8 +131,8 @@ void Adviser::compare_shards(const std::vector<PlanLine>& then) {
     for (std::size_t i = 0; i < then.size(); i++) {
         if (!is_settled(then[i])) continue;
         const CpuSet& effective = then[i].target.effective;
-        const Pods wanted = pods_(effective, *then[i].planned, size_asked());
-        if (is_settled(lines_[i]) && pods_(effective, *lines_[i].planned, size_now_) == wanted) continue;
+        const Pods wanted = pods(effective, *then[i].planned, size_asked());
+        if (is_settled(lines_[i]) && pods(effective, *lines_[i].planned, size_now_) == wanted) continue;
         if (const auto scope = scope_with(wanted, effective))
             by_rule[*scope].push_back(then[i].target.name);
         else
@@ -165,19 +144,19 @@ void Adviser::compare_shards(const std::vector<PlanLine>& then) {
             {fmt::format("workqueue.cache_shard_size={}", size_asked()),
              fmt::format("shards of {} ({}) for {}: this kernel made its shards at boot, of {}, and no scope "
                          "makes the same pools",
-                         plural(size_asked(), "core"), in_.asked_by, some_of(out_of_reach),
+                         plural(size_asked(), "core"), in_.asked_by, some_of(out_of_reach, kMostNames),
                          plural(size_now_, "core"))});
     for (const auto& [scope, names] : by_rule)
         out_.notes.push_back(fmt::format(
             "for shards of {} a rule with scope = \"{}\" makes the pools of {} now; that takes no "
             "boot option",
-            plural(size_asked(), "core"), name_of(scope), some_of(names)));
+            plural(size_asked(), "core"), name_of(scope), some_of(names, kMostNames)));
 }
 
 void Adviser::tell_lacking(const Names& names) {
     if (names.empty()) return;
     out_.notes.push_back(fmt::format("{} cannot have shards of {} on this kernel: it has no cache_shard",
-                                     some_of(names), plural(size_asked(), "core")));
+                                     some_of(names, kMostNames), plural(size_asked(), "core")));
 }
 
 void Adviser::want_default(Scope scope, const std::string& reason) {
@@ -252,109 +231,72 @@ BootAdvice advise_boot(const BootInput& input) {
 // power_efficient (kernel/workqueue.c, workqueue_init_early()): nohz_full= turns it on, even where the
 // command line turns it off. cpu_intensive_thresh_us (wq_cpu_intensive_thresh_init()): 10 ms, more on a CPU
 // with less than 4000 BogoMIPS, unless the command line says how much.
-namespace {
-
-constexpr std::uint64_t kHogUs = 10'000;
-
-struct Note {
-    bool (*applies)(const BootFacts& f);
-    std::string (*text)(const BootFacts& f);
-};
-
-constexpr Note kNotes[] = {
-    {[](const BootFacts& f) {
-         return f.pwlocks && !f.isolated.empty() && f.cmdline.find("pwlocks=") == std::string::npos;
-     },
-     [](const BootFacts& f) {
-         return fmt::format(
-             "this kernel has pwlocks= (CONFIG_PWLOCKS): another CPU can do the per-CPU work of the "
-             "isolated CPUs {}, which no scope and no mask moves",
-             f.isolated.list());
-     }},
-    {[](const BootFacts& f) { return f.power_efficient && !f.nohz_full.empty(); },
-     [](const BootFacts& f) {
-         return fmt::format(
-             "nohz_full={} turns workqueue.power_efficient on, whatever the command line says: "
-             "workqueues so marked are unbound here, and @default moves them",
-             f.nohz_full.list());
-     }},
-    {[](const BootFacts& f) { return f.hog_us == 0; },
-     [](const BootFacts&) {
-         return std::string(
-             "workqueue.cpu_intensive_thresh_us is 0: the kernel sees no work that holds a CPU, "
-             "and other work of that CPU waits for it");
-     }},
-    {[](const BootFacts& f) { return f.hog_us.value_or(0) > kHogUs; },
-     [](const BootFacts& f) {
-         return fmt::format(
-             "workqueue.cpu_intensive_thresh_us is {:.1f} ms ({}; 10 ms is usual): \"hogged CPU\" and the "
-             "count of hogs mean work that held a CPU for longer",
-             static_cast<double>(*f.hog_us) / 1000,
-             f.cmdline.find("cpu_intensive_thresh_us=") == std::string::npos
-                 ? "the kernel took this CPU for slow, or somebody wrote it"
-                 : "by the command line");
-     }},
-};
-
-}  // namespace
-
 std::vector<std::string> notes_on(const BootFacts& facts) {
+    constexpr std::uint64_t kUsualHogUs = 10'000;
+    const auto given = [&](const char* option) { return facts.cmdline.find(option) != std::string::npos; };
     std::vector<std::string> out;
-    for (const Note& note : kNotes)
-        if (note.applies(facts)) out.push_back(note.text(facts));
+    if (facts.pwlocks && !facts.isolated.empty() && !given("pwlocks="))
+        out.push_back(fmt::format(
+            "this kernel has pwlocks= (CONFIG_PWLOCKS): another CPU can do the per-CPU work of the isolated "
+            "CPUs {}, which no scope and no mask moves",
+            facts.isolated.list()));
+    if (facts.power_efficient && !facts.nohz_full.empty())
+        out.push_back(fmt::format(
+            "nohz_full={} turns workqueue.power_efficient on, whatever the command line says: workqueues so "
+            "marked are unbound here, and @default moves them",
+            facts.nohz_full.list()));
+    if (facts.hog_us == 0U)
+        out.emplace_back(
+            "workqueue.cpu_intensive_thresh_us is 0: the kernel sees no work that holds a CPU, and other "
+            "work "
+            "of that CPU waits for it");
+    if (facts.hog_us.value_or(0) > kUsualHogUs)
+        out.push_back(fmt::format(
+            "workqueue.cpu_intensive_thresh_us is {:.1f} ms ({}; 10 ms is usual): \"hogged CPU\" and the "
+            "count of hogs mean work that held a CPU for longer",
+            static_cast<double>(*facts.hog_us) / 1000,
+            given("cpu_intensive_thresh_us=") ? "by the command line"
+                                              : "the kernel took this CPU for slow, or somebody wrote it"));
     return out;
 }
 
-//
 // nvme_tcp.wq_unbound (drivers/nvme/host/tcp.c): the module makes nvme_tcp_wq unbound when it is loaded.
-// Without it, the work of a connection is queued on one CPU, which the driver chose.
 //
 // no_read_workqueue and no_write_workqueue (drivers/md/dm-crypt.c, kcryptd_queue_crypt()): flags of a
-// mapping, since Linux 5.9. A read is then decrypted where it completes. If that is a hard interrupt,
-// decryption is not allowed there and moves to a soft interrupt of the same CPU. A write is encrypted by the
-// task that submits it, and sent at once, without being sorted. Only an ioctl shows whether a mapping has
-// these flags (in its table), so we always name them.
-namespace {
-
-Alternative nvme_tcp(const IoDevices& devices) {
-    return {
-        "nvme_tcp.wq_unbound=Y", devices.nvme_tcp,
-        "the work of a connection no longer waits for the one CPU that the driver chose for it; affinity "
-        "scopes and masks reach nvme_tcp_wq, and it becomes a target",
-        "it leaves the caches of that CPU, and waits for the lock of a pool that other CPUs share",
-        "on the kernel command line, or `options nvme_tcp wq_unbound=Y` in /etc/modprobe.d; read when the "
-        "module is loaded"};
-}
-
-Alternative reads(const IoDevices& devices) {
-    return {"no_read_workqueue", devices.crypt,
-            "a read is decrypted where it completes: it waits for no kworker and no pool->lock, which shows "
-            "most on fast disks",
-            "the CPU that gets the disk's interrupts decrypts, in interrupt context; other tasks of that CPU "
-            "wait, the work is not spread, and no scope affects it",
-            "`no-read-workqueue` in crypttab(5), or `cryptsetup refresh --perf-no_read_workqueue`; "
-            "`cryptsetup status` shows whether it is set"};
-}
-
-Alternative writes(const IoDevices& devices) {
-    return {
-        "no_write_workqueue", devices.crypt,
-        "a write is encrypted by the task that submits it and sent at once: it waits for no kworker and no "
-        "pool->lock",
-        "one writer encrypts on one CPU, and so does writeback of a whole disk; writes are not sorted, "
-        "which slows rotating disks down; no scope affects it",
-        "`no-write-workqueue` in crypttab(5), or `cryptsetup refresh --perf-no_write_workqueue`; "
-        "`cryptsetup status` shows whether it is set"};
-}
-
-}  // namespace
-
+// mapping, since Linux 5.9. A read is then decrypted where it completes, or in a soft interrupt of the same
+// CPU. A write is encrypted by the task that submits it, and sent at once, without being sorted. Only an
+// ioctl shows whether a mapping has these flags (in its table), so we always name them.
 std::vector<Alternative> alternatives(const IoDevices& devices) {
     std::vector<Alternative> out;
-    if (devices.nvme_tcp_unbound == false) out.push_back(nvme_tcp(devices));
+    if (devices.nvme_tcp_unbound == false)
+        out.push_back(
+            {"nvme_tcp.wq_unbound=Y", devices.nvme_tcp,
+             "the work of a connection no longer waits for the one CPU that the driver chose for it; "
+             "affinity "
+             "scopes and masks reach nvme_tcp_wq, and it becomes a target",
+             "it leaves the caches of that CPU, and waits for the lock of a pool that other CPUs share",
+             "on the kernel command line, or `options nvme_tcp wq_unbound=Y` in /etc/modprobe.d; read when "
+             "the "
+             "module is loaded"});
     if (devices.crypt.empty()) return out;
-    out.push_back(reads(devices));
-    out.push_back(writes(devices));
+    const auto add = [&](const char* option, const char* in_crypttab, const char* speaks_for,
+                         const char* against) {
+        out.push_back({option, devices.crypt, speaks_for, against,
+                       fmt::format("`{}` in crypttab(5), or `cryptsetup refresh --perf-{}`; `cryptsetup "
+                                   "status` shows whether it is set",
+                                   in_crypttab, option)});
+    };
+    add("no_read_workqueue", "no-read-workqueue",
+        "a read is decrypted where it completes: it waits for no kworker and no pool->lock, which shows most "
+        "on fast disks",
+        "the CPU that gets the disk's interrupts decrypts, in interrupt context; other tasks of that CPU "
+        "wait, "
+        "the work is not spread, and no scope affects it");
+    add("no_write_workqueue", "no-write-workqueue",
+        "a write is encrypted by the task that submits it and sent at once: it waits for no kworker and no "
+        "pool->lock",
+        "one writer encrypts on one CPU, and so does writeback of a whole disk; writes are not sorted, which "
+        "slows rotating disks down; no scope affects it");
     return out;
 }
 

@@ -2,22 +2,19 @@
 //
 // What `auto` chooses, and why.
 //
-// CPUs of a large pool contend for one pool->lock. A pool of one core has no such contention, but an idle
-// neighbour cannot take its work. The kernel's answer since 7.1 is cache_shard: groups of about `size` cores
-// inside one LLC. So the rule is: choose the coarsest scope that stays inside an LLC and whose largest pod
-// would be a single shard. If every LLC is already that small, this is `cache`, the default, and nothing is
-// written. The LLCs are the kernel's: its pods of `cache` if they were read, else those of
-// machine/llc_rule.cpp.
+// CPUs of a large pool contend for one pool->lock; an idle neighbour cannot take the work of a pool of one
+// core. The kernel's answer since 7.1 is cache_shard: groups of about `size` cores inside one LLC. So: the
+// coarsest scope that stays inside an LLC and whose largest pod would be a single shard. If every LLC is that
+// small, this is `cache`, the default, and nothing is written. The LLCs are the kernel's: its pods of `cache`
+// if they were read, else those of machine/llc_rule.cpp.
 //
-// The exception is a machine whose LLCs group nothing because its packages group nothing: a virtual machine
-// with N sockets of one CPU. Every CPU has its own pool there, and dm-crypt lost 60% of its throughput with
-// kernel 6.6. In this case the rule takes the finest of `numa` and `system` that joins cores, if it is
-// nearer to the shard size on a logarithmic scale than a single core is. The exception does not apply to one
-// package whose cores each have their own cache: those LLCs are real.
+// The exception is a virtual machine with N sockets of one CPU, whose LLCs group nothing because its packages
+// group nothing: dm-crypt lost 60% of its throughput there with kernel 6.6. The rule then takes the finest of
+// `numa` and `system` that joins cores, if it is nearer to the shard size on a logarithmic scale than a
+// single core is. Not for one package whose cores each have their own cache: those LLCs are real.
 #include "plan/plan.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -40,15 +37,16 @@ constexpr const char* kOnCommandLine = "workqueue.default_affinity_scope= is on 
 // What we know about one set of CPUs. It is the same for every workqueue with that mask.
 struct Choice {
     std::vector<Candidate> candidates;  // coarsest first
-    std::map<Scope, std::size_t> candidate_of;
     std::optional<Scope> automatic;
     std::string why;
 
-    [[nodiscard]] bool same_pods(Scope a, Scope b) const {
-        const auto x = candidate_of.find(a);
-        const auto y = candidate_of.find(b);
-        return x != candidate_of.end() && y != candidate_of.end() && x->second == y->second;
+    // The candidate whose pods SCOPE makes; nullptr if there is none.
+    [[nodiscard]] const Candidate* with(Scope scope) const {
+        for (const Candidate& one : candidates)
+            if (std::ranges::find(one.same, scope) != one.same.end()) return &one;
+        return nullptr;
     }
+    [[nodiscard]] bool same_pods(Scope a, Scope b) const { return with(a) != nullptr && with(a) == with(b); }
 };
 
 // The machine for the planner: the pods of every scope, computed once.
@@ -67,11 +65,7 @@ class Machine {
         one_core_packages_ = !llcs.empty() && !topology.packages.empty() &&
                              std::ranges::all_of(topology.packages, small) &&
                              std::ranges::all_of(llcs, [&](const Llc& llc) { return small(llc.cpus); });
-        for (unsigned i = 0; i < llcs_.size(); i++)
-            for (const unsigned cpu : llcs_[i].cpus()) {
-                if (llc_of_.size() <= cpu) llc_of_.resize(cpu + 1);
-                llc_of_[cpu] = i;
-            }
+        llc_of_ = SetOf(llcs_);
     }
 
     [[nodiscard]] Choice choose(const CpuSet& effective) const;
@@ -94,13 +88,15 @@ class Machine {
     std::vector<std::pair<Scope, Pods>> pods_;  // coarsest first
     Pods llcs_;
     bool one_core_packages_ = false;  // every package, and so every LLC, is one core
-    std::vector<unsigned> llc_of_;    // CPU -> index in llcs_
+    SetOf llc_of_;                    // of llcs_
 };
 
 // Only the LLC of a pod's first CPU can contain the whole pod, so one check per pod is enough.
 bool Machine::inside_llcs(const Pods& pods) const {
-    return std::all_of(pods.begin(), pods.end(),
-                       [&](const CpuSet& pod) { return llcs_[llc_of_[pod.first()]].contains(pod); });
+    return std::ranges::all_of(pods, [&](const CpuSet& pod) {
+        const CpuSet* llc = llc_of_.of(pod.first());
+        return llc != nullptr && llc->contains(pod);
+    });
 }
 
 // Why the pods of C are too coarse.
@@ -119,7 +115,6 @@ void Machine::add_candidate(Scope scope, const Pods& pods, Choice& choice) const
         candidate.min_cores = std::min(candidate.min_cores, n);
         candidate.max_cores = std::max(candidate.max_cores, n);
     }
-    choice.candidate_of[scope] = choice.candidates.size();
     choice.candidates.push_back(std::move(candidate));
 }
 
@@ -141,14 +136,12 @@ bool Machine::choose_inside_llc(const std::vector<Pods>& parts, Choice& choice) 
 bool Machine::choose_wider(const CpuSet& effective, Choice& choice) const {
     if (!one_core_packages_ || cores_.cores_in(effective) <= 1) return false;
     for (const Scope scope : {Scope::numa, Scope::system}) {
-        const auto found = choice.candidate_of.find(scope);
-        if (found == choice.candidate_of.end()) continue;
-        const Candidate& c = choice.candidates[found->second];
-        if (c.max_cores <= 1) continue;
-        if (c.max_cores > most_joined()) return false;
-        choice.automatic = c.scope;
-        choice.why = fmt::format("no LLC grouping; `{}` gives pools of {}, shard size {}", name_of(c.scope),
-                                 plural(c.max_cores, "core"), size_);
+        const Candidate* c = choice.with(scope);
+        if (c == nullptr || c->max_cores <= 1) continue;
+        if (c->max_cores > most_joined()) return false;
+        choice.automatic = c->scope;
+        choice.why = fmt::format("no LLC grouping; `{}` gives pools of {}, shard size {}", name_of(c->scope),
+                                 plural(c->max_cores, "core"), size_);
         return true;
     }
     return false;
@@ -164,25 +157,16 @@ Choice Machine::choose(const CpuSet& effective) const {
             add_candidate(scope, part, choice);
             parts.push_back(std::move(part));
         } else {
-            const auto i = static_cast<std::size_t>(same - parts.begin());
-            choice.candidate_of[scope] = i;
-            choice.candidates[i].same.insert(choice.candidates[i].same.begin(), scope);
+            auto& scopes = choice.candidates[static_cast<std::size_t>(same - parts.begin())].same;
+            scopes.insert(scopes.begin(), scope);
         }
     }
     if (choose_wider(effective, choice) || choose_inside_llc(parts, choice)) return choice;
-    if (choice.candidate_of.contains(Scope::smt)) {
-        choice.automatic = choice.candidates[choice.candidate_of[Scope::smt]].scope;
+    if (const Candidate* smt = choice.with(Scope::smt)) {
+        choice.automatic = smt->scope;
         choice.why = "`smt`: pools of 1 core; no other scope stays inside an LLC";
     }
     return choice;
-}
-
-// The names in NAMES, as text: at most three of them, and how many more there are.
-std::string names_of(const std::vector<std::string>& names) {
-    constexpr std::size_t kMost = 3;
-    const std::size_t shown = std::min(names.size(), kMost);
-    const std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + shown, ", "));
-    return names.size() == shown ? text : fmt::format("{} and {} more", text, names.size() - shown);
 }
 
 bool follows_default(const Workqueue& target) {
@@ -348,7 +332,7 @@ std::string followers_to_leave(const PlanInput& input) {
             if (const std::string why = why_must_stay(input, target); !why.empty())
                 out.push_back(fmt::format("`{}` ({})", target.name, why));
     std::ranges::sort(out, natural_less);
-    return names_of(out);
+    return some_of(out, 3);
 }
 
 const ScopeWish* wish_for(const Workqueue& target, const Policy& policy) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,8 +11,6 @@
 
 namespace wq {
 namespace {
-
-constexpr unsigned kNone = std::numeric_limits<unsigned>::max();
 
 // Most pods are already sorted.
 void sort_by_first(std::vector<CpuSet>& pods) {
@@ -59,26 +56,18 @@ std::vector<CpuSet> with_rest(std::vector<CpuSet> pods, const CpuSet& online) {
 
 }  // namespace
 
-CoreIndex::CoreIndex(const Topology& topology) {
-    unsigned number = 0;
-    for (const auto& core : topology.cores) {
-        for (unsigned cpu : core.cpus()) {
-            if (cpu >= core_of_.size()) core_of_.resize(cpu + 1, kNone);
-            core_of_[cpu] = number;
-        }
-        number++;
-    }
+std::vector<std::pair<const CpuSet*, unsigned>> CoreIndex::members(const CpuSet& pod) const {
+    std::vector<std::pair<const CpuSet*, unsigned>> out;
+    for (const unsigned cpu : pod.cpus())
+        if (const CpuSet* core = cores_.of(cpu)) out.emplace_back(core, cpu);
+    std::ranges::sort(out);
+    return out;
 }
 
 std::vector<CpuSet> CoreIndex::split(const CpuSet& pod) const {
-    // (core, CPU) pairs, sorted by core, then by CPU.
-    std::vector<std::pair<unsigned, unsigned>> members;
-    for (unsigned cpu : pod.cpus())
-        if (cpu < core_of_.size() && core_of_[cpu] != kNone) members.emplace_back(core_of_[cpu], cpu);
-    std::ranges::sort(members);
     std::vector<CpuSet> parts;
-    unsigned last = kNone;
-    for (const auto& [core, cpu] : members) {
+    const CpuSet* last = nullptr;
+    for (const auto& [core, cpu] : members(pod)) {
         if (core != last) parts.emplace_back();
         parts.back().add(cpu);
         last = core;
@@ -88,11 +77,10 @@ std::vector<CpuSet> CoreIndex::split(const CpuSet& pod) const {
 }
 
 std::size_t CoreIndex::cores_in(const CpuSet& pod) const {
-    std::vector<unsigned> cores;
-    for (unsigned cpu : pod.cpus())
-        if (cpu < core_of_.size() && core_of_[cpu] != kNone) cores.push_back(core_of_[cpu]);
-    std::ranges::sort(cores);
-    return static_cast<std::size_t>(std::unique(cores.begin(), cores.end()) - cores.begin());
+    std::size_t out = 0;
+    const CpuSet* last = nullptr;
+    for (const auto& [core, cpu] : members(pod)) out += std::exchange(last, core) != core ? 1 : 0;
+    return out;
 }
 
 std::vector<CpuSet> shards_of(std::span<const CpuSet> cores, unsigned size) {

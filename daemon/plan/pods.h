@@ -4,20 +4,22 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/cpu_set.h"
 #include "machine/kernel_info.h"
-#include "machine/scope.h"
 #include "machine/topology.h"
+#include "machine/workqueue.h"
 
 namespace wq {
 
-// The core of each CPU. Built once per topology, so that a pass over all pods of a scope costs no more than
-// a pass over all CPUs.
+// The core of each CPU of a topology, which must outlive it. Built once per topology, so that a pass over all
+// pods of a scope costs no more than a pass over all CPUs.
 class CoreIndex {
   public:
-    explicit CoreIndex(const Topology& topology);
+    explicit CoreIndex(const Topology& topology) : cores_(topology.cores) {}
+    explicit CoreIndex(Topology&&) = delete;
 
     // Number of cores with at least one CPU in POD.
     [[nodiscard]] std::size_t cores_in(const CpuSet& pod) const;
@@ -26,7 +28,9 @@ class CoreIndex {
     [[nodiscard]] std::vector<CpuSet> split(const CpuSet& pod) const;
 
   private:
-    std::vector<unsigned> core_of_;  // CPU -> core; kNone if it has none
+    // The CPUs of POD that have a core, with it, sorted by core and CPU.
+    [[nodiscard]] std::vector<std::pair<const CpuSet*, unsigned>> members(const CpuSet& pod) const;
+    SetOf cores_;
 };
 
 // The shards of CORES, ordered by lowest CPU, by the kernel's rule (kernel/workqueue.c, since 7.1): the

@@ -34,6 +34,7 @@ namespace {
 
 constexpr std::array kFolders = {"/etc", "/run", "/usr/lib"};  // the first one has priority
 constexpr const char* kMainFile = "/wq-tuned/wq-tuned.toml";
+constexpr std::size_t kMaxPolicyFile = 1 << 20;
 constexpr const char* kDropIns = "/wq-tuned/wq-tuned.toml.d";
 
 bool is_there(const std::string& path) {
@@ -78,8 +79,8 @@ bool list_drop_ins(const std::string& folder, std::map<std::string, std::string>
 
 // Why an open file is rejected, or "".
 std::string refusal(const struct stat& st) {
-    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) return "not a regular file";
-    if ((st.st_mode & S_IWOTH) != 0) return "everyone may write to it, so it is not trusted (chmod o-w)";
+    if (!S_ISCHR(st.st_mode) && (st.st_mode & S_IWOTH) != 0)
+        return "everyone may write to it, so it is not trusted (chmod o-w)";
     if (!S_ISREG(st.st_mode)) return "not a regular file";
     if (static_cast<std::uintmax_t>(st.st_size) > kMaxPolicyFile) return "larger than 1 MiB";
     return "";
@@ -101,10 +102,6 @@ std::string why(int code) {
 }
 
 }  // namespace
-
-bool has_main_file(const std::string& root) {
-    return !main_file(root).empty();
-}
 
 std::vector<std::string> policy_files(const std::string& root) {
     std::map<std::string, std::string> drop_ins;
@@ -425,7 +422,7 @@ tl::expected<Policy, PolicyErrors> load_installed_policy(const std::string& root
                                                          const std::optional<std::string>& config,
                                                          const FactsSource& facts) {
     auto policy = load_policy(config ? std::vector{*config} : policy_files(root), facts);
-    if (policy && !config && !has_main_file(root)) policy->rules.push_back({{"*"}, {}, {}, {}});
+    if (policy && !config && main_file(root).empty()) policy->rules.push_back({{"*"}, {}, {}, {}});
     if (policy) policy->expire(wall_clock());
     return policy;
 }

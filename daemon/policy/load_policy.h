@@ -12,19 +12,13 @@
 
 namespace wq {
 
-// The policy files in force below ROOT ("" is the machine), main file first, then drop-ins in their order.
-// The main file is the first one found of {/etc,/run,/usr/lib}/wq-tuned/wq-tuned.toml. Drop-ins are
-// {...}/wq-tuned/wq-tuned.toml.d/*.toml of all three, sorted by base name; a name in /etc hides the same
-// name in /run and /usr/lib. An empty file or a link to /dev/null masks (UAPI.6). Names with a leading dot
-// are ignored. Files that cannot be examined and folders that are writable by everyone are also returned:
-// load_policy() reports the error.
+// The policy files in force below ROOT ("" is the machine), main file first, then drop-ins by base name
+// (UAPI.6): of {/etc,/run,/usr/lib}/wq-tuned/wq-tuned.toml the first one, of wq-tuned.toml.d/*.toml beside
+// them all, where a name in /etc hides the same name in /run and /usr/lib. An empty file or a link to
+// /dev/null masks. What cannot be examined or may be written by everyone is also returned: load_policy()
+// reports it.
 std::vector<std::string> policy_files(const std::string& root);
 
-// Whether there is a main file, which may be a masked one.
-bool has_main_file(const std::string& root);
-
-// The limit for the size of a policy file.
-inline constexpr std::size_t kMaxPolicyFile = 1 << 20;
 // The text of a policy file; a link to /dev/null is empty. An error if the file cannot be read, is not a
 // regular file, is too large, or is writable by everyone, or if its folder is writable by everyone without
 // the sticky bit.
@@ -34,15 +28,13 @@ tl::expected<std::string, PolicyError> read_policy_file(const std::string& path)
 // topology is expensive.
 using FactsSource = std::function<HostFacts()>;
 
-// Reads FILES and merges them. The first is the main file. Then merges the matching host tables, in the
-// order of the files. A key of a later source replaces the earlier value, and rules of a later source are
-// tried first. Returns all errors of all files together, in the order of files and lines, including those in
-// host tables that do not match. Errors in the combination of values are only reported if every single value
-// is valid. A host table's values must be consistent with those outside of host tables, even if it does not
-// match. CPUs of a mask that this host does not have, or that are isolated at boot, are errors where the mask
-// is in force: a host table that does not match may name the CPUs of its hosts. No files, or empty files: the
-// built-in defaults. No FACTS: nothing is known about the host. If there is no error, WARNINGS gets rules
-// that are valid but useless, see rule_warnings.h, and a `keep` that has no effect.
+// Reads FILES, the main file first, and merges them, then the matching host tables in the order of the files.
+// A key of a later source replaces the earlier value, and rules of a later source are tried first. Returns
+// all errors of all files together, in the order of files and lines, also those of host tables that do not
+// match; those of the combination of values only if every single value is valid. CPUs of a mask that this
+// host does not have, or that are isolated at boot, are errors where the mask is in force. No files: the
+// built-in defaults. No FACTS: nothing is known about the host. WARNINGS gets rules that are valid but
+// useless, if there is no error.
 tl::expected<Policy, PolicyErrors> load_policy(const std::vector<std::string>& files,
                                                const FactsSource& facts = {},
                                                PolicyErrors* warnings = nullptr);

@@ -11,7 +11,7 @@
 
 #include "base/cpu_set.h"
 #include "machine/host_facts.h"
-#include "machine/scope.h"
+#include "machine/workqueue.h"
 
 namespace wq {
 
@@ -60,23 +60,17 @@ struct MaskWish {
     friend bool operator==(const MaskWish&, const MaskWish&) = default;
 };
 
-// Maximum number of patterns of one rule.
-inline constexpr std::size_t kMaxMatches = 64;
-// Maximum number of rules in one file or one host table.
-inline constexpr unsigned kMaxRules = 1024;
-// Maximum length of a rule's `evidence`, in bytes.
-inline constexpr std::size_t kMaxEvidence = 1000;
-// Maximum number of host tables in one file.
-inline constexpr unsigned kMaxHosts = 256;
-// The largest [shard] size, in cores.
-inline constexpr unsigned kMaxShardSize = 1024;
+inline constexpr unsigned kMaxRules = 1024;        // in one file or one host table
+inline constexpr std::size_t kMaxEvidence = 1000;  // bytes of a rule's `evidence`
+inline constexpr unsigned kMaxHosts = 256;         // host tables in one file
+inline constexpr unsigned kMaxShardSize = 1024;    // cores
 
 // Whether the fnmatch(3) pattern PATTERN matches NAME.
 bool is_match(const std::string& pattern, const std::string& name);
 
 // [[workqueue]]: the first rule any of whose globs matches a workqueue's name decides.
 struct WorkqueueRule {
-    std::vector<std::string> match;  // fnmatch(3) patterns, 1..kMaxMatches
+    std::vector<std::string> match;  // fnmatch(3) patterns, 1 to 64
     ScopeWish wish;
     std::optional<bool> strict;  // affinity_strict; written only if a rule sets it
     Origin origin;

@@ -16,12 +16,13 @@
 namespace wq {
 namespace {
 
+constexpr const char* kSpecial = "*?[\\";          // in a pattern
 constexpr std::size_t kLongestWorkqueueName = 31;  // WQ_NAME_LEN - 1; 23 before Linux 6.9
 
 // One element of a pattern.
-enum class Kind { literal, any, star, set, open_bracket, lone_backslash };
+enum class Element { literal, any, star, set, open_bracket, lone_backslash };
 struct Piece {
-    Kind kind;
+    Element kind;
     std::string text;  // for a literal, the byte that it matches; else the source text
 };
 
@@ -44,37 +45,26 @@ Piece next_piece(std::string_view pattern, std::size_t& at) {
     const std::size_t start = at++;
     switch (pattern[start]) {
         case '*':
-            return {Kind::star, "*"};
+            return {Element::star, "*"};
         case '?':
-            return {Kind::any, "?"};
+            return {Element::any, "?"};
         case '\\':
-            if (at == pattern.size()) return {Kind::lone_backslash, "\\"};
-            return {Kind::literal, std::string(1, pattern[at++])};
+            if (at == pattern.size()) return {Element::lone_backslash, "\\"};
+            return {Element::literal, std::string(1, pattern[at++])};
         case '[': {
             const std::size_t end = set_end(pattern, start);
-            if (end == std::string_view::npos) return {Kind::open_bracket, "["};
+            if (end == std::string_view::npos) return {Element::open_bracket, "["};
             at = end;
-            return {Kind::set, std::string(pattern.substr(start, end - start))};
+            return {Element::set, std::string(pattern.substr(start, end - start))};
         }
         default:
-            return {Kind::literal, std::string(1, pattern[start])};
+            return {Element::literal, std::string(1, pattern[start])};
     }
 }
 
 std::vector<Piece> pieces_of(std::string_view pattern) {
     std::vector<Piece> out;
     for (std::size_t at = 0; at < pattern.size();) out.push_back(next_piece(pattern, at));
-    return out;
-}
-
-bool has_text(const Piece& piece) {
-    return piece.kind == Kind::literal || piece.kind == Kind::open_bracket;
-}
-
-// The literal text at the start of PIECES.
-std::string text_before_wildcards(const std::vector<Piece>& pieces) {
-    std::string out;
-    for (auto piece = pieces.begin(); piece != pieces.end() && has_text(*piece); ++piece) out += piece->text;
     return out;
 }
 
@@ -86,77 +76,38 @@ bool is_empty_set(const std::string& set) {
 }
 
 std::string why_never_matches(const Piece& piece) {
-    if (piece.kind == Kind::literal && piece.text == "/") return "sysfs replaces \"/\" in a name with \"!\"";
-    if (piece.kind == Kind::set && is_empty_set(piece.text))
+    if (piece.kind == Element::literal && piece.text == "/")
+        return "sysfs replaces \"/\" in a name with \"!\"";
+    if (piece.kind == Element::set && is_empty_set(piece.text))
         return in_quotes(piece.text) + " matches no character";
-    if (piece.kind == Kind::open_bracket) return "its bracket is not closed";
-    return piece.kind == Kind::lone_backslash ? "nothing follows the backslash at its end" : "";
+    if (piece.kind == Element::open_bracket) return "its bracket is not closed";
+    return piece.kind == Element::lone_backslash ? "nothing follows the backslash at its end" : "";
 }
 
-// The alternatives in the first group of TEXT: "x{a,b}y" is xay, xby. Only TEXT if there is none.
-std::vector<std::string> alternatives(const std::string& text, char open, char separator, char close) {
-    const auto begin = text.find(open);
-    const auto end = text.find(close, begin == std::string::npos ? 0 : begin);
-    if (begin == std::string::npos || end == std::string::npos) return {text};
-    const std::string group = text.substr(begin + 1, end - begin - 1);
-    if (group.find(separator) == std::string::npos) return {text};
-    std::vector<std::string> out;
-    for (std::size_t at = 0; at <= group.size();) {
-        const auto next = std::min(group.find(separator, at), group.size());
-        out.push_back(text.substr(0, begin) + group.substr(at, next - at) + text.substr(end + 1));
-        at = next + 1;
-    }
-    return out;
-}
-
-// In regular expressions, and in globs. Longer ones first. Each of the first is a mistake in a glob.
-constexpr std::pair<std::string_view, std::string_view> kRegular[] = {
-    {"[0-9]+", "[0-9]*"}, {"\\d+", "[0-9]*"}, {"\\d*", "[0-9]*"}, {"\\w+", "*"},
-    {"\\w*", "*"},        {"\\S+", "*"},      {".*", "*"},        {".+", "?*"},
-    {"]+", "]*"},         {"\\d", "[0-9]"},   {"\\w", "?"}};
+// What regular expressions have, and globs do not.
+constexpr std::string_view kRegular[] = {"\\d", "\\w", "\\S", ".*", ".+", "]+", "|"};
 
 bool is_regular(const std::string& pattern) {
-    const auto has = [&](const auto& one) {
-        const auto at = pattern.find(one.first);
+    const auto has = [&](std::string_view one) {
+        const auto at = pattern.find(one);
         // "0000:01:00.*" is a PCI device in a glob.
-        return at != std::string::npos && (one.first[0] != '.' || at < 3 || pattern[at - 3] != ':');
+        return at != std::string::npos && (one[0] != '.' || at < 3 || pattern[at - 3] != ':');
     };
-    return pattern.starts_with('^') || pattern.ends_with('$') || pattern.find('|') != std::string::npos ||
-           std::ranges::any_of(kRegular, has);
+    return pattern.starts_with('^') || pattern.ends_with('$') || std::ranges::any_of(kRegular, has);
 }
 
-// The globs that mean what the regular expression PATTERN means; empty if it is not a simple one.
-std::vector<std::string> globs_of(std::string pattern) {
-    if (pattern.starts_with('^')) pattern.erase(0, 1);
-    if (pattern.ends_with('$')) pattern.pop_back();
-    for (const auto& [regular, glob] : kRegular)
-        for (auto at = pattern.find(regular); at != std::string::npos;
-             at = pattern.find(regular, at + glob.size()))
-            pattern.replace(at, regular.size(), glob);
-    auto out = alternatives(pattern, '(', '|', ')');
-    if (out.size() == 1 && pattern.find('(') == std::string::npos)
-        out = alternatives("(" + pattern + ")", '(', '|', ')');
-    for (std::string& glob : out)
-        if (glob.starts_with('(') && glob.ends_with(')')) glob = glob.substr(1, glob.size() - 2);
-    const bool simple = std::ranges::all_of(out, [](const std::string& glob) {
-        return !glob.empty() && glob.find_first_of("(){}|^$+\\") == std::string::npos;
-    });
-    return simple ? out : std::vector<std::string>{};
-}
-
-std::string advice(const std::vector<std::string>& globs) {
-    if (globs.empty()) return "";
-    if (globs.size() == 1) return fmt::format(": write \"{}\"", printable(globs[0]));
-    return printable(fmt::format(": write a list, match = [\"{}\"]", fmt::join(globs, "\", \"")));
+bool has_braces(const std::string& pattern) {
+    const auto open = pattern.find('{'), comma = pattern.find(',', open), close = pattern.find('}', comma);
+    return open < comma && comma < close && close != std::string::npos;
 }
 
 // Why PATTERN is written in another language, or names what no rule reaches.
 std::string why_foreign(const std::string& pattern) {
     if (pattern.starts_with("kworker"))
         return "it names a thread; `wq-tunectl explain` tells the workqueues that a kworker serves";
-    if (const auto list = alternatives(pattern, '{', ',', '}'); list.size() > 1)
-        return "braces have no meaning in it" + advice(list);
-    if (is_regular(pattern)) return "it is a regular expression, not a glob" + advice(globs_of(pattern));
+    if (has_braces(pattern)) return "braces have no meaning in it: write a list, match = [\"...\", \"...\"]";
+    if (is_regular(pattern))
+        return "it is a regular expression, not a glob: `*` is any text, and match can be a list";
     if (const std::string owner = why_only_default(pattern); !owner.empty())
         return fmt::format("it is not in sysfs ({}); only @default reaches it, see [default_scope]", owner);
     return "";
@@ -169,20 +120,16 @@ std::string why_never_matches(const std::string& pattern) {
     const auto pieces = pieces_of(pattern);
     for (const Piece& piece : pieces)
         if (auto why = why_never_matches(piece); !why.empty()) return why;
-    const auto stars = std::ranges::count(pieces, Kind::star, &Piece::kind);
+    const auto stars = std::ranges::count(pieces, Element::star, &Piece::kind);
     if (pieces.size() - static_cast<std::size_t>(stars) <= kLongestWorkqueueName) return "";
     return fmt::format("a name has at most {} characters", kLongestWorkqueueName);
 }
 
 bool covers(const std::string& earlier, const std::string& later) {
     if (earlier == later) return true;
-    const auto wide = pieces_of(earlier);
-    const auto narrow = pieces_of(later);
-    const std::string narrow_text = text_before_wildcards(narrow);
-    if (std::ranges::all_of(narrow, has_text)) return is_match(earlier, narrow_text);
-    const std::string wide_text = text_before_wildcards(wide);
-    const bool text_and_star = wide.size() == wide_text.size() + 1 && wide.back().kind == Kind::star;
-    return text_and_star && narrow_text.starts_with(wide_text);
+    if (later.find_first_of(kSpecial) == std::string::npos) return is_match(earlier, later);
+    return earlier.find_first_of(kSpecial) + 1 == earlier.size() && earlier.back() == '*' &&
+           later.starts_with(earlier.substr(0, earlier.size() - 1));
 }
 
 std::vector<std::pair<Origin, std::string>> warnings_about(const std::vector<WorkqueueRule>& rules) {
@@ -212,7 +159,7 @@ std::vector<std::pair<Origin, std::string>> warnings_about(const std::vector<Wor
                                 in_quotes(match.glob), in_quotes(first->glob), first->origin.text()));
             } else if (rule.expires.empty()) {
                 same.try_emplace({match.origin.file, match.glob}, &match.origin);
-                if (match.glob.find_first_of("*?[\\") != std::string::npos) wide.push_back(match);
+                if (match.glob.find_first_of(kSpecial) != std::string::npos) wide.push_back(match);
             }
         }
     return out;
@@ -271,7 +218,7 @@ constexpr std::size_t kTelling = 3;  // letters before the first wildcard: "nfs*
 }  // namespace
 
 std::string why_only_default(const std::string& name) {
-    const bool tells = std::min(name.find_first_of("*?[\\"), name.size()) >= kTelling;
+    const bool tells = std::min(name.find_first_of(kSpecial), name.size()) >= kTelling;
     for (const auto& [glob, owner] : kInvisible)
         if (is_match(glob, name) || (tells && is_match(name, glob))) return owner;
     return "";

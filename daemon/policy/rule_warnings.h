@@ -33,8 +33,8 @@ PolicyErrors warnings_of(const Policy& policy);
 std::vector<PlacedPattern> patterns_without_match(const Policy& policy,
                                                   const std::vector<std::string>& names);
 
-// Whether EARLIER matches every name that LATER matches. Detects three cases: the patterns are equal,
-// EARLIER is text and a star, or LATER is only text. Other cases are not detected.
+// Whether EARLIER matches every name that LATER matches, where they are equal, EARLIER is plain text and a
+// star, or LATER is plain text. Other cases are not detected.
 bool covers(const std::string& earlier, const std::string& later);
 
 // The unbound workqueues that have no folder in sysfs: only the target @default reaches them, and no rule

@@ -201,8 +201,7 @@ std::optional<std::vector<Listed>> read_list(const TomlTable& table, const char*
             if (name == nullptr)
                 file.error(*item, "this needs the name of a counter, such as counter = \"latency\"");
         } else if (!item->is_string()) {
-            file.error(*item, fmt::format("an element of {} {}", key,
-                                          refusal(*item, "must be a string or a table").value().text));
+            file.refuse(*item, fmt::format("an element of {} must be a string or a table", key));
             continue;
         }
         const auto counter = one ? one->get("counter", read_text) : read_scalar(*item).value_or("");

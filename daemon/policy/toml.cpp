@@ -273,6 +273,10 @@ void TomlFile::error(const TomlValue& value, std::string message) {
             error_at({}, fmt::format("more than {} mistakes; the others are not shown", kMaxMistakes)));
 }
 
+void TomlFile::refuse(const TomlValue& value, const std::string& message) {
+    error(value, refusal(value, message).value().text);
+}
+
 bool TomlFile::has_told_enough() const {
     return errors.size() > kMaxMistakes;
 }
@@ -287,8 +291,7 @@ std::optional<TomlTable> TomlTable::table(const std::string& key) const {
     const TomlValue* found = find(key);
     if (found == nullptr) return std::nullopt;
     if (found->is_table()) return TomlTable{found, file, fmt::format("[{}]", key)};
-    file->error(*found,
-                key + " " + refusal(*found, fmt::format("must be one table, [{}]", key)).value().text);
+    file->refuse(*found, fmt::format("{0} must be one table, [{0}]", key));
     return std::nullopt;
 }
 
@@ -296,24 +299,15 @@ std::vector<TomlTable> TomlTable::tables(const std::string& key) const {
     std::vector<TomlTable> out;
     const TomlValue* found = find(key);
     if (found == nullptr) return out;
-    const std::string list = fmt::format("[[{}]]", key);
-    const auto refuse = [&](const TomlValue& one) {
-        file->error(one,
-                    refusal(one, fmt::format("{} must be a list of tables, each below its own {}", key, list))
-                        .value()
-                        .text);
-    };
-    if (!found->is_array()) {
-        refuse(*found);
-        return out;
-    }
-    for (const TomlValue& element : found->as_array()) {
-        if (file->has_told_enough()) break;
-        if (element.is_table())
-            out.push_back({&element, file, list});
+    const auto take = [&](const TomlValue& one) {
+        if (one.is_table() && found->is_array())
+            out.push_back({&one, file, fmt::format("[[{}]]", key)});
         else
-            refuse(element);
-    }
+            file->refuse(one, fmt::format("{0} must be a list of tables, each below its own [[{0}]]", key));
+    };
+    if (!found->is_array()) take(*found);
+    if (found->is_array())
+        for (const TomlValue& element : found->as_array()) take(element);
     return out;
 }
 

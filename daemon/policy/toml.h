@@ -79,6 +79,7 @@ struct TomlFile {
     [[nodiscard]] PolicyError error_at(const Origin& place, std::string message) const;
     // Adds a mistake, up to 1000; one more then says that the others are not shown.
     void error(const TomlValue& value, std::string message);
+    void refuse(const TomlValue& value, const std::string& message);  // "MESSAGE, not the string \"x\""
     [[nodiscard]] bool has_told_enough() const;
 };
 

@@ -93,25 +93,20 @@ void JsonPlace::value(double& value, double low, double high) {
     value = number;
 }
 
-void JsonPlace::whole(std::uint64_t& value, std::uint64_t low, std::uint64_t high) {
+template <class Wide>
+void JsonPlace::whole(Wide& value, Wide low, Wide high) {
     if (!writes_ && !json_.is_number_integer()) return refuse("not a whole number");
-    if (!writes_ && !json_.is_number_unsigned()) return refuse("out of range");
-    const auto number = writes_ ? value : json_.get<std::uint64_t>();
+    // Of the other sign, or above the largest signed one: get() would make another number of it.
+    const bool fits = std::is_signed_v<Wide> ? !json_.is_number_unsigned() || json_.get<std::int64_t>() >= 0
+                                             : json_.is_number_unsigned();
+    if (!writes_ && !fits) return refuse("out of range");
+    const Wide number = writes_ ? value : json_.get<Wide>();
     if (number < low || number > high) return refuse("out of range");
     if (writes_) json_ = number;
     value = number;
 }
-
-void JsonPlace::whole(std::int64_t& value, std::int64_t low, std::int64_t high) {
-    if (!writes_ && !json_.is_number_integer()) return refuse("not a whole number");
-    // An unsigned number above the largest signed one becomes negative, which would be another number.
-    if (!writes_ && json_.is_number_unsigned() && json_.get<std::int64_t>() < 0)
-        return refuse("out of range");
-    const auto number = writes_ ? value : json_.get<std::int64_t>();
-    if (number < low || number > high) return refuse("out of range");
-    if (writes_) json_ = number;
-    value = number;
-}
+template void JsonPlace::whole(std::int64_t& value, std::int64_t low, std::int64_t high);
+template void JsonPlace::whole(std::uint64_t& value, std::uint64_t low, std::uint64_t high);
 
 Result<json> parse_json(std::string_view text) {
     try {

@@ -108,14 +108,15 @@ class JsonPlace {
     void begin_list();
     std::size_t list_size();  // refuses what is no list
     bool null(bool writes_null);
-    void whole(std::int64_t& value, std::int64_t low, std::int64_t high);
-    void whole(std::uint64_t& value, std::uint64_t low, std::uint64_t high);
+    template <class Wide>  // std::int64_t or std::uint64_t
+    void whole(Wide& value, Wide low, Wide high);
     [[nodiscard]] std::string where() const;
 
     template <class T>
     void whole_in(T& value, T low = std::numeric_limits<T>::min(), T high = std::numeric_limits<T>::max()) {
-        std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t> wide = value;
-        whole(wide, low, high);
+        using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
+        Wide wide = value;
+        whole<Wide>(wide, low, high);
         value = static_cast<T>(wide);
     }
     template <class All, class... Range>

@@ -7,7 +7,7 @@
 #include "counters/counter_table.h"
 #include "evidence/verdicts.h"
 #include "fuzz.h"
-#include "machine/scope.h"
+#include "machine/workqueue.h"
 #include "policy/quantity.h"
 
 using wq::fuzz::require;

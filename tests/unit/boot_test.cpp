@@ -129,14 +129,6 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"no LLCs by 4", {.sockets = 8, .cores = 1, .one_node = true}, 8, 4, ""},
         Row{"no LLCs by 2", {.sockets = 8, .cores = 1, .one_node = true}, 8, 2, "", "cache"}));
 
-TEST(BootAdviceShards, SayWhoAskedAndForWhom) {
-    const BootAdvice found = advice({.topology = machine({.cores = 32}), .size = 4});
-    ASSERT_THAT(found.options, SizeIs(1));
-    EXPECT_THAT(found.options[0].reason,
-                HasSubstr("shards of 4 cores (rules.toml:3) for kcryptd, writeback:"));
-    EXPECT_THAT(found.options[0].reason, HasSubstr("at boot, of 8 cores"));
-}
-
 TEST(BootAdviceShards, AreForThoseThatArePlannedOrNamed) {
     Machine q{.topology = machine({.cores = 32}), .policy = rule_for_all(leave()), .size = 4};
     EXPECT_THAT(options(advice(q)), IsEmpty());

@@ -43,32 +43,23 @@ TEST(ReplaceFile, MakesAFileThatOthersMayRead) {
     EXPECT_EQ(tree.read("a").size(), std::size_t{1} << 20);
 }
 
-TEST(ReplaceFile, DoesNotFollowALinkThatSomebodyPlanted) {
-    const TempTree tree{File("victim", "precious"), Link("a.new", "victim")};
-    EXPECT_FALSE(replace_file(tree.path("a"), "text"));
-    EXPECT_EQ(tree.read("victim"), "precious");
-}
-
-TEST(PublishFile, IsForEverybodyWhateverTheUmask) {
-    const TempTree tree{File("a", "old", 0600)};
-    const mode_t before = ::umask(0077);
-    const auto done = publish_file(tree.path("a"), "text\n");
-    ::umask(before);
-    ASSERT_TRUE(done);
-    EXPECT_EQ(tree.read("a"), "text\n");
-    EXPECT_EQ(stat_of(tree.path("a")).st_mode & 07777, 0644U);
-    EXPECT_FALSE(tree.exists("a.new"));
-}
-
 // The folder of the metrics may belong to another user.
-TEST(PublishFile, NeitherFollowsNorKeepsWhatSomebodyPlanted) {
-    const TempTree tree{File("victim", "precious"), Link("a.new", "victim"), Link("b", "victim")};
-    EXPECT_TRUE(publish_file(tree.path("a"), "text"));
-    EXPECT_TRUE(publish_file(tree.path("b"), "text"));
-    EXPECT_EQ(tree.read("victim"), "precious");
-    EXPECT_EQ(tree.read("a"), "text");
-    EXPECT_EQ(tree.read("b"), "text");
-    EXPECT_TRUE(S_ISREG(stat_of(tree.path("b")).st_mode));
+TEST(WrittenFiles, AreForEverybodyWhateverTheUmaskAndNotWhatSomebodyPlanted) {
+    for (const auto write : {+[](const std::string& path) { return replace_file(path, "text"); },
+                             +[](const std::string& path) { return publish_file(path, "text"); }}) {
+        const TempTree tree{File("victim", "precious"), Link("a.new", "victim"), Link("b", "victim"),
+                            File("c", "old", 0600)};
+        for (const char* name : {"a", "b", "c"}) {
+            const mode_t before = ::umask(0077);
+            const auto done = write(tree.path(name));
+            ::umask(before);
+            EXPECT_TRUE(done);
+            EXPECT_EQ(tree.read(name), "text");
+            EXPECT_EQ(stat_of(tree.path(name)).st_mode, S_IFREG | 0644U);
+        }
+        EXPECT_EQ(tree.read("victim"), "precious");
+        EXPECT_FALSE(tree.exists("a.new"));
+    }
 }
 
 TEST(WrittenFiles, AnErrorNamesThemAndLeavesTheOldOneAndNoOther) {

@@ -24,6 +24,8 @@ constexpr const char* kCgroups = "sys/fs/cgroup/";
 class IsolationTest : public testing::Test {
   protected:
     [[nodiscard]] Isolation read() const { return read_isolation(Paths{tree_.root()}); }
+    [[nodiscard]] HostCpus now() const { return read_cpus_now(Paths{tree_.root()}); }
+    [[nodiscard]] HostCpus at_boot() const { return read_boot_cpus(Paths{tree_.root()}); }
     void cgroup(const std::string& path, const std::string& type, const std::string& cpus) {
         tree_.write(kCgroups + path + "/cpuset.cpus.partition", type + "\n");
         tree_.write(kCgroups + path + "/cpuset.cpus.effective", cpus + "\n");
@@ -89,6 +91,29 @@ TEST_F(IsolationTest, CountsOnlyOnceWhatTheKernelListsToo) {
     cgroup("rt.slice", "isolated", "2-3");
     tree_.write(std::string(kCgroups) + "cpuset.cpus.isolated", "2-3,6\n");
     EXPECT_THAT(partitions(), SizeIs(1));
+}
+
+TEST_F(IsolationTest, IsolationNowAndAtBoot) {
+    tree_.write(std::string(kCpus) + "possible", "0-7\n");
+    tree_.write(std::string(kCpus) + "nohz_full", "7\n");
+    tree_.write(std::string(kCpus) + "isolated", "2-3\n");  // only those of isolcpus=
+    cgroup("rt", "isolated", "3-4");
+    EXPECT_EQ(now().possible.list(), "0-7");
+    EXPECT_EQ(now().isolated.list(), "2-4,7");
+    EXPECT_EQ(at_boot().isolated.list(), "2-3,7") << "a partition may have CPUs of isolcpus=";
+    tree_.write(std::string(kCgroups) + "cpuset.cpus.isolated", "2-5\n");
+    EXPECT_EQ(now().isolated.list(), "2-5,7") << "the kernel's list";
+    EXPECT_EQ(at_boot().isolated.list(), "2-3,7");
+}
+
+TEST_F(IsolationTest, NoCpuIsPossibleWhereNotAllCgroupsWereRead) {
+    tree_.write(std::string(kCpus) + "possible", "0-7\n");
+    std::string path;
+    for (int depth = 0; depth < 20; depth++) cgroup(path += "/d", "member", "0-7");
+    EXPECT_TRUE(now().possible.empty()) << "a cgroup further below may be an isolated partition";
+    tree_.write(std::string(kCgroups) + "cpuset.cpus.isolated", "1\n");
+    EXPECT_EQ(now().possible.list(), "0-7") << "the kernel's list has all of them";
+    EXPECT_EQ(now().isolated.list(), "1");
 }
 
 TEST(Watched, AddsUpAndIsBounded) {

@@ -32,7 +32,8 @@ Topology two_sockets() {
 
 // ShardsProperty has more.
 TEST(Shards, KeepSiblingsTogetherAndSizeZeroMeansOne) {
-    const CoreIndex index(two_sockets());
+    const Topology topology = two_sockets();
+    const CoreIndex index(topology);
     const CpuSet llc = cpus("0-3,8-11");
     EXPECT_THAT(lists(shards_of(llc, index, 2)), ElementsAre("0-1,8-9", "2-3,10-11"));
     EXPECT_EQ(shards_of(llc, index, 0).size(), 4U);
@@ -83,7 +84,8 @@ TEST(Restrict, CutsPodsToTheEffectiveCpus) {
 }
 
 TEST(Cores, CountWithOneCpuInThePod) {
-    const CoreIndex index(two_sockets());
+    const Topology topology = two_sockets();
+    const CoreIndex index(topology);
     EXPECT_EQ(index.cores_in(cpus("0-15")), 8U);
     EXPECT_EQ(index.cores_in(cpus("0-1,9")), 2U);
     EXPECT_EQ(index.cores_in(cpus("9")), 1U);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Documents that TOML 1.0 allows, those on which toml11 3.7 and 4 differ, and some thousands that TOML
-// forbids, generated from tables: each mistake in each place where it can occur. None may crash the parser,
-// be accepted, or give an error without a place. If a table does not tell the line of the error, as for a
-// missing bracket, more than one line is right.
+// Documents that TOML 1.0 allows, those on which toml11 3.7 and 4 differ, and many that TOML forbids,
+// generated from tables. None may crash the parser, be accepted, or give an error without a place. If a table
+// does not tell the line of the error, as for a missing bracket, more than one line is right.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -140,34 +139,35 @@ const Texts kStrings = {"x = \"a@b\"\n",       "\nx = 'a@b'\n",        "x = \"\"
 
 // ---- what TOML allows
 
+// What the guard before the library has to read right: strings, comments, brackets, dots, long numbers, the
+// beginning and the ends of lines. (toml11's own tests have the values and keys that TOML allows.)
 TEST_F(PolicyDocuments, WhatIsAllowedIsTaken) {
-    const Texts texts = {
-        // Numbers, words, dates.
-        "x = +99\ny = -17\nz = 0\nu = -0", "x = 1_000\ny = -9223372036854775808",
-        "x = 0xdead_beef\nz = 0o755\nw = 0b1101", "x = 0b" + std::string(62, '1'),
-        "x = +1.0\nw = 5e+22\nv = -2E-2\nu = 224_617.445_991", "x = inf\nz = -inf\nw = nan",
-        "x = true\ny = false", "x = 1979-05-27 # c\ny = 07:32:00 ", "x = 1979-05-27t07:32:00z",
-        "x = 1979-05-27T00:32:00.999999-07:00", "x = 2000-02-29",
-        // Strings.
-        "x = ''\ny = \"\"\nz = ''''''\nw = \"\"\"\"\"\"", "x = \"\"\"\"a\"\"\"\"", "x = '''''a'''''",
-        "x = \"\"\"a \\   \n b\"\"\"", R"(x = "\b\t\n\f\r\"\\\u00E9\U0001F600\u0001")",
-        R"(x = 'C:\path\new')", "x = \"é 漢 😀 \ufeff \u2028\" # é 漢 😀 \ufeff", "x = '''\r\na\r\n'''",
-        // Arrays and inline tables.
-        "x = []", "x = [[ ], [], # c\n]", "x = [\n  1, # c\n  2\n  # c\n  ,\n]",
-        "x = [1, 'a', 2.5, true, 07:32:00, {a = 1}, [2]]", "x = [ # [\n  '#', \"]\", # ]\n]",
-        "x = [''']''', '[']", "x = { a.b = 1, a.c = 2 }", "x = {a = [1,\n2]}", "x = {'a b' = 1, \"c\" = {}}",
-        "x = " + repeated("[", 15) + "1" + repeated("]", 15),
-        "x = " + repeated("{a = ", 15) + "1" + repeated("}", 15), "x = [" + repeated("1, ", 1300) + "]",
-        // Keys.
-        "a-b_c9 = 1", "1234 = 1\n1.2 = 1", "true = 1\ninf = 1\n0xF = 1", "1979-05-27 = 1", "'' = 1",
-        "'a.b' = 1\n\"a'b\" = 1", "a . b = 1\na\t.\tc\t=\t1", "\"\\u00e9\" = 1", "\ta = 1\t# c",
-        repeated("a.", 128) + "a = 1",
-        // Tables, in any order.
-        "[a]\n[ b ]\n[ c . d ]\n[e.'b c']\n['']", "[[ a ]]\n[[b . c]]\n[[a]] # c", "[a]\n[a.b]\n[c]\n[a.d]",
-        "[a.b]\n[c]\n[a]\nx = 1", "a.b = 1\na.c = 2", "[a]\nb.c = 1\nb.d = 2\n[a.e]",
-        "[[a]]\n[a.b]\n[[a]]\n[a.b]", "[[a]]\n[[a.b]]\n[[a.b]]\n[[a]]", "[[a]]\nb.c = 1\n[[a]]\nb.c = 2",
-        // Empty or almost empty.
-        "", "\n\n", " \t", "#", "\r\n# c\r\n[a]\r\n", "\ufeff", "\ufeffa = 1", "#" + std::string(4000, 'x')};
+    const Texts texts = {"x = 0b" + std::string(62, '1'),
+                         "x = 1979-05-27T00:32:00.999999-07:00",
+                         "x = ''\ny = \"\"\nz = ''''''",
+                         "x = \"\"\"\"a\"\"\"\"",
+                         "x = '''''a'''''",
+                         R"(x = "\b\t\n\f\r\"\\\u00E9\U0001F600\u0001")",
+                         R"(x = 'C:\path\new')",
+                         "x = \"é 漢 😀 \ufeff \u2028\" # é 漢 😀 \ufeff",
+                         "x = '''\r\na\r\n'''",
+                         "x = [ # [\n  '#', \"]\", # ]\n]",
+                         "x = [''']''', '[']",
+                         "x = {a = [1,\n2]}",
+                         "x = " + repeated("[", 15) + "1" + repeated("]", 15),
+                         "x = " + repeated("{a = ", 15) + "1" + repeated("}", 15),
+                         "x = [" + repeated("1, ", 1300) + "]",
+                         "a . b = 1\na\t.\tc\t=\t1",
+                         repeated("a.", 128) + "a = 1",
+                         "[[a]]\n[a.b]\n[[a]]\n[a.b]",
+                         "",
+                         "\n\n",
+                         " \t",
+                         "#",
+                         "\r\n# c\r\n[a]\r\n",
+                         "\ufeff",
+                         "\ufeffa = 1",
+                         "#" + std::string(4000, 'x')};
     for (const std::string& text : texts)
         for (const char* end : {"", "\n", "\r\n", "\nz9 = 1\n", " # c"})
             EXPECT_TRUE(is_valid(text + end)) << text.substr(0, 200);
@@ -208,112 +208,34 @@ TEST_F(PolicyDocuments, KnownToDependOnTheVersion) {
                     << setting.key << value;
 }
 
-// ---- values
+// ---- what TOML does not allow: a few of each kind in each place (toml11's own tests have them all)
 
-TEST_F(PolicyDocuments, NumbersAndWordsThatAreNone) {
-    expect_each_refused(
-        words("+ --1 1+ -01 00 +0x1 0X1 0x 0xg 0x_1 0x1_ 0x1__2 0o8 0O7 0b2 0b 0b_1 1_ _1 1__0 1. .1 1.e3 1e "
-              "1e+ "
-              "1e+-1 1.e1 1e1.5 1.2.3 1._2 1_.2 1e_1 01.5 -.5 0x1.8 1f 12k 1,,5 1/2 $1 50% Inf NAN infinity "
-              "nanx "
-              "True truee true1 yes null undefined ~ true,, abc a.b.c (1) `a` “a” é @ \\ & a=1 :"),
-        kValues);
-    expect_each_refused({"- 1", "1 2"}, kValues);
-    expect_each_refused({"", " ", "# c", "="},
-                        {"x = @\n", "[shard]\nx = @\ny = 1\n", "\nx = {a = 1, b = @}\n"}, false);
-}
-
-TEST_F(PolicyDocuments, DatesAndTimesThatAreNone) {
-    expect_each_refused(words("1979-5-27 79-05-27 19790-05-27 1979-13-01 1979-00-01 2023-02-29 1900-02-29 "
-                              "1979-05-32 1979/05/27 1979-05 "
-                              "1979-05-27-01 +1979-05-27 1979-05-27T 1979-05-27T07: 1979-05-27T7:32:00Z "
-                              "1979-05-27T07:32Z 1979-05-27T24:00:00 "
-                              "1979-05-27T07:60:00 1979-05-27T07:32:61 1979-02-29T00:00:00Z "
-                              "1979-05-27X07:32:00 1979-05-27T07:32:00+25:00 "
-                              "1979-05-27T07:32:00+0100 1979-05-27T07:32:00.Z 1979-05-27T07:32:00ZZ 07:32 "
-                              "7:32:00 25:00:00 00:60:00 07:32:00. "
-                              "07:32:00Z 12:30:00:00"),
+TEST_F(PolicyDocuments, WhatIsNoTomlIsOneErrorWithItsLine) {
+    expect_each_refused(words("01 0x 0xg 1__0 1. 1e nanx True yes abc é @ \\ 1979-02-29 1979-05-27T24:00:00 "
+                              "1979-05-27T07:32:00+25:00 7:32:00"),
                         kValues);
-}
-
-TEST_F(PolicyDocuments, StringsThatAreNone) {
-    const Texts escapes =
-        words(R"(\x41 \e \0 \' \N \u \u12 \u00G0 \u{41} \uD800 \U00110000 \UFFFFFFFF \U0000004 \é \$)");
-    for (const char* quotes : {"\"", "\"\"\""})
-        for (const std::string& escape : escapes) {
-            expect_each_refused({quotes + escape + quotes, quotes + ("é \\\\" + escape) + " z" + quotes},
-                                kValues);
-            if (*(quotes + 1) == 0) expect_each_refused({quotes + escape + quotes}, kKeys);
-        }
-    expect_each_refused(
-        {R"("\ ")", "'it''s'", R"("a" "b")", R"("""a"""b)", "'a' 'b'", R"(a"b")", R"("""""""""")", R"("a\)"},
-        kValues);
-    // Not closed. The end of a multi-line string is found missing only at the end of the text.
-    expect_each_refused({"\"abc", "'abc", "\"abc\\\"", "\"", "'", "\"a\nb\"", "'a\nb'", "\"a\\\nb\""},
+    expect_each_refused({"1 2", R"("\x41")", R"("\uD800")", R"("a" "b")", "\"abc", "'abc", "'a\nb'", "[1 2]",
+                         "[1,,2]", "[1}", "{a}", "{a = 1 b = 2}", "{a = 1, a.b = 2}", "{a = 1\n}"},
                         kValues);
+    // The end is found missing only at the end of the text.
+    expect_each_refused({"'''abc", "\"\"\"abc\\\"\"\"", "[1", "[1, # ]", "['a', ']'", "]", "{a = 1", "}"},
+                        kValues, false);
+    expect_each_refused(words("é a!b a..b .a 'a'b a#b \"a\\x\""), kKeys);
     expect_each_refused(
-        {"''''", "\"\"\"abc", "'''abc", "\"\"\"abc\"\"", "\"\"\"abc\\\"\"\"", "'''", "'''\n'' '\n\n"},
-        kValues, false);
-    expect_each_refused({"\"a", "'a", "\"a\\\"", "'a\n'", "\"a\n\""}, kKeys);
-}
-
-TEST_F(PolicyDocuments, ArraysAndInlineTablesThatAreNone) {
-    expect_each_refused({"[1 2]", "[1,,2]", "[,1]", "[1;2]", "[1 = 2]", "[{a = 1]", "['a' 'b']", "[a]",
-                         "[1] 2", "[[1] [2]]", "['a']b", "[1}", "[1,\n,2]", "[1\n2]"},
-                        kValues);
-    expect_each_refused({"[[1]", "]", "[1]]", "[1", "[1,", "[", "[[", "[1, # ]", "['a', ']'", "[{}"}, kValues,
-                        false);
-    expect_each_refused(
-        documents_of(
-            "{a} ;; {a = } ;; {a = 1,} ;; {a = 1,,b = 2} ;; {,} ;; {a = 1 b = 2} ;; {= 1} ;; {a: 1} ;; {1} "
-            ";; {a == 1} ;; {[a] = 1} ;; {a = 1] ;; {a. = 1} ;; {a..b = 1} ;; {a = [}]} ;; {é = 1} ;; {a b = "
-            "1} ;; {a = 1}b ;; {{}} ;; {a = 1, 'a' = 2} ;; {a = 1, a.b = 2} ;; {a.b = 1, a = 2} ;; {a = {b = "
-            "1}, a.c = 2} ;; {a = 1|} ;; {|a = 1} ;; {a = 1,|b = 2} ;; {a =|1}"),
-        kValues);
-    expect_each_refused({"{a = 1", "{", "{a", "{a =", "{a = {b = 1}", "{a = 1, ", "}"}, kValues, false);
-}
-
-// ---- keys and lines
-
-TEST_F(PolicyDocuments, KeysAndLinesThatAreNone) {
-    expect_each_refused(
-        words("é a!b a/b a: a$ a..b .a a. a] [a a=b a, +a * (a) {a} 'a'b a\"b\" \"a\"'b' \\a a& a#b ~ "
-              "\"\"\"a\"\"\" a\u00a0b % a;b .. \"a\\x\""),
-        kKeys);
-    expect_each_refused({"a b", "a. .b", "'a' 'b'", "a\t b", "", "a\n", "a.\nb"}, kKeys);
-    expect_each_refused(
-        documents_of("[] ;; [a ;; [a.] ;; [a..b] ;; [a b] ;; [a] x ;; [a] b = 1 ;; [[a] ;; [[a]]] ;; [a]] ;; "
-                     "[ [a]] ;; [a=1] ;; [[]] ;; [['a]] ;; [[a].b] ;; [a][b] ;; [[[a]]] ;; {a = 1} ;; [a} ;; "
-                     "[a|] ;; [|a] ;; a = 1 b = 2 ;; a = 1, b = 2 ;; a = 1 = 2 ;; a = = 1 ;; a : 1 ;; a += 1 "
-                     ";; a = 1; ;; // c ;; ; c ;; -- ;; a ;; 'a' ;; a = ;; = 1 ;; a 1 ;; 1 ;; [1, 2] ;; , ;; "
-                     ". ;; export a = 1 ;; a|= 1 ;; a =|1 ;; a = 1\\"),
+        documents_of("[] ;; [a ;; [a..b] ;; [a] x ;; [[a] ;; [a|] ;; a = 1 b = 2 ;; a ;; a = ;; = 1"),
         kLines);
 }
 
 TEST_F(PolicyDocuments, NamesThatAreThereAlready) {
     const std::map<unsigned, const char*> documents = {
         // by the line of the error
-        {kAny,
-         "[a.b]|[a]|b = 1 ;; [a.b.c]|[a.b]|c = 1 ;; [a.b]|[a]|b = {} ;; [a.b.c]|z = 9|[a]|b.c.t = 1 ;; "
-         "[[a.b]]|[a]|b.y = 2"},
+        {kAny, "[a.b]|[a]|b = 1 ;; [[a.b]]|[a]|b.y = 2 ;; a = []|[a.b]"},
         {2,
-         "a = 1|a = 2 ;; a = 1|'a' = 2 ;; a = 1|\"\\u0061\" = 2 ;; '' = 1|\"\" = 2 ;; a = [1]|a = [2] ;; a.b "
-         "= 1|a.b = 2 ;; a.b = 1|a . 'b' = 2 ;; a = 1|a.b = 2 ;; a.b = 1|a = 2 ;; a.b = 1|a.b.c = 2 ;; a = "
-         "{b = 1}|a.c = 2 ;; a = [1]|a.b = 1 ;; [a]|[a] ;; [a]|['a'] ;; [a]|[ a ] ;; [a.b]|[a.b] ;; a = "
-         "1|[a] ;; a = 1|[a.b] ;; a = [1]|[a] ;; a = [1]|[a.b] ;; a.b = 1|[a] ;; a.b.c = 1|[a.b] ;; a.b = "
-         "1|[a.b.c] ;; a = {b = 1}|[a] ;; a = {b = 1}|[a.c] ;; a = {b = {}}|[a.b.c] ;; a = 1|[[a]] ;; a = "
-         "1|[[a.b]] ;; [a]|[[a]] ;; [[a]]|[a] ;; a = [1]|[[a]] ;; a = [{b = 1}]|[[a]] ;; a = [{b = 1}]|[a] "
-         ";; a = {b = 1}|[[a.c]] ;; a.b = 1|[[a]] ;; a.b = [1]|[[a.b]] ;; x = 1|[[x.y.z]] ;; shard.size = "
-         "8|[shard] ;; workqueue = [{match = '*'}]|[[workqueue]]|match = 'a' ;; judge = {alpha = "
-         "0.01}|[judge]|tolerance = '1%' ;; judge = {alpha = 0.01}|judge.tolerance = '1%'"},
-        {3,
-         "[a]|b = 1|b = 1 ;; a.b = 1|c = 1|a.b.d = 1 ;; [a]|b = {c = 1}|b.d = 1 ;; [a]|[a.b]|[a] ;; [a]|b = "
-         "1|[a.b] ;; [a]|b.c = 1|[a.b] ;; [a]|b = {}|[a.b] ;; [a]|b = {c = 1}|[a.b.d] ;; [[a]]|b = {c = "
-         "1}|[a.b] ;; [[a]]|[a.b]|[a.b] ;; [[a]]|[[a.b]]|[a.b] ;; [[a]]|[a.b]|[[a.b]] ;; [[a]]|b = 1|[a.b] "
-         ";; [shard]|size = 8|size = 8 ;; [[workqueue]]|match = '*'|match = 'a'"},
-        {4,
-         "a = '''|x|'''|a = 1 ;; a = [|1,|2]|a = 1 ;; [daemon]|mode = 'tune'|[shard]|[daemon]|mode = "
-         "'guard'"},
+         "a = 1|a = 2 ;; a = 1|\"\\u0061\" = 2 ;; a.b = 1|a = 2 ;; a = 1|a.b = 2 ;; a = {b = 1}|a.c = 2 ;; "
+         "a = [1]|a.b = 1 ;; [a]|[a] ;; a = 1|[a.b] ;; [a]|[[a]] ;; [[a]]|[a] ;; a = [{b = 1}]|[[a]] ;; "
+         "shard.size = 8|[shard]"},
+        {3, "[a]|b = 1|b = 1 ;; [a]|b = 1|[a.b] ;; [[a]]|[[a.b]]|[a.b]"},
+        {4, "a = '''|x|'''|a = 1 ;; a = [|1,|2]|a = 1"},
     };
     for (const auto& [line, texts] : documents)
         for (const std::string& text : documents_of(texts))

@@ -7,7 +7,7 @@
 #include "ctl/command.h"
 #include "ctl/observe/top_table.h"
 #include "machine/paths.h"
-#include "machine/scope.h"
+#include "machine/workqueue.h"
 
 namespace wq::ctl {
 namespace {

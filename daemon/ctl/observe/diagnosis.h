@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "base/cpu_set.h"
+#include "bpf/bpf_dump.h"
 #include "bpf/work_monitor.h"
 #include "ctl/command.h"
 #include "ctl/observe/top_rates.h"
 #include "machine/device_mapper.h"
-#include "machine/kernel_dump.h"
 #include "machine/kworker.h"
 #include "machine/paths.h"
-#include "machine/scope.h"
+#include "machine/workqueue.h"
 
 namespace wq::ctl {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "bpf/bpf_dump.h"
 #include "ctl/command.h"
-#include "machine/kernel_dump.h"
 #include "machine/kernel_info.h"
 
 namespace wq::ctl {
