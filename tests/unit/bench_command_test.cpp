@@ -325,7 +325,7 @@ TEST_F(BenchCommand, ASignalEndsItWithTheRoundsThatCount) {
 
 TEST_F(BenchCommand, KilledWithItsGuardianTheNextOneRemovesWhatIsLeft) {
     fio_.at_run = [&](unsigned) {
-        ::kill(processes_.guardian->pid(), SIGKILL);
+        ::kill(processes_.guardian.pid(), SIGKILL);
         ::raise(SIGKILL);
         return Status{};
     };

@@ -5,8 +5,7 @@
 #include <sstream>
 
 #include "base/file.h"
-#include "ctl/commands/judge_command.h"
-#include "ctl/options.h"
+#include "ctl/command.h"
 #include "run_command.h"
 #include "temp_tree.h"
 

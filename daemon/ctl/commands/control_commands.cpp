@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Orders (each is one call to the daemon), `compare`, and `undo`.
-#include "ctl/commands/control_commands.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
@@ -15,6 +14,7 @@
 #include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
 #include "ctl/shell_word.h"
+#include "evidence/verdicts.h"
 #include "machine/workqueue_fs.h"
 #include "owned/owned.h"
 #include "owned/writer.h"
@@ -61,6 +61,25 @@ Status follow(const std::string& target) {
     }
 }
 
+// The record of the last comparison of TARGET that ended at SINCE (s since 1970) or later, from the store at
+// PATH. The daemon writes it after the end of the comparison, and a slow disk can delay it.
+Result<VerdictRecord> wait_for_verdict(const std::string& path, const std::string& target,
+                                       std::int64_t since) {
+    const auto end = std::chrono::steady_clock::now() + kForTheDisk;
+    for (;; ::usleep(kLookEvery)) {
+        VerdictStore store(path);
+        if (auto read = store.read(); !read) return tl::unexpected(read.error());
+        // Other comparisons may have ended since then.
+        const auto& records = store.records();
+        const auto found = std::find_if(records.rbegin(), records.rend(), [&](const VerdictRecord& each) {
+            return each.target == target && each.time >= since;
+        });
+        if (found != records.rend()) return *found;
+        if (std::chrono::steady_clock::now() >= end)
+            return fail("the comparison ended, but no verdict was saved; see the journal");
+    }
+}
+
 }  // namespace
 
 int order(const Options& options, const char* method, const std::vector<std::string>& arguments) {
@@ -75,24 +94,6 @@ int order(const Options& options, const char* method, const std::vector<std::str
     return kOk;
 }
 
-Result<VerdictRecord> wait_for_verdict(const std::string& path, const std::string& target, std::int64_t since,
-                                       std::chrono::milliseconds limit) {
-    const auto end = std::chrono::steady_clock::now() + limit;
-    for (;;) {
-        VerdictStore store(path);
-        if (auto read = store.read(); !read) return tl::unexpected(read.error());
-        // Other comparisons may have ended since then.
-        const auto& records = store.records();
-        const auto found = std::find_if(records.rbegin(), records.rend(), [&](const VerdictRecord& each) {
-            return each.target == target && each.time >= since;
-        });
-        if (found != records.rend()) return *found;
-        if (std::chrono::steady_clock::now() >= end)
-            return fail("the comparison ended, but no verdict was saved; see the journal");
-        ::usleep(kLookEvery);
-    }
-}
-
 int compare(const Options& options, const std::string& target, const std::string& with) {
     const std::int64_t began = wall_clock();
     if (const int ordered = order(options, "Compare", {target, with}); ordered != kOk) return ordered;
@@ -102,7 +103,7 @@ int compare(const Options& options, const std::string& target, const std::string
             "baseline.\n",
             target));
     if (const auto done = follow(target); !done) return failed(done.error());
-    const auto record = wait_for_verdict(Paths{}.verdicts(), target, began, kForTheDisk);
+    const auto record = wait_for_verdict(Paths{}.verdicts(), target, began);
     if (!record) return failed(record.error());
     if (options.json)
         fmt::print("{}\n", dump_json(to_json(*record)));

@@ -399,10 +399,9 @@ CommandRun set_up_fleet(CLI::App& command, const Invocation& /*invocation*/) {
     command.add_option("ACTION", options->action, "Add up ledgers; show what they say; write a policy")
         ->type_name(word::kFleetAction)
         ->required();
-    command.add_option("FILE", options->files, "Of history --ledger or fleet merge; a directory; - is stdin")
-        ->type_name(word::kFile)
-        ->required()
-        ->check(not_empty);
+    add_word(command, "FILE", options->files, word::kFile,
+             "Of history --ledger or fleet merge; a directory; - is stdin")
+        ->required();
     const auto* json = command.add_flag("--json", options->json, "show: for machines");
     const auto* worth =
         command.add_flag("--worth", options->worth, "show: what the scopes in force are worth");

@@ -11,9 +11,6 @@
 
 namespace wq::ctl {
 
-// `wq-tunectl fleet merge|show|policy FILE...`: pools the ledgers of many hosts. docs/fleet.md describes it.
-CommandRun set_up_fleet(CLI::App& command, const Invocation& invocation);
-
 // A heading for each kind of machine and kernel, and a table of its comparisons.
 std::string fleet_show_text(const std::vector<FleetEntry>& entries, std::size_t columns, bool colour);
 // A line of JSON for each row. docs/json.md describes it.

@@ -56,8 +56,6 @@ struct AbOptions {
 // `wq-tunectl ab`: runs the command under each arm in turn, judges, and puts back what it changed.
 int ab(const std::string& root, const AbOptions& what);
 
-CommandRun set_up_ab(CLI::App& command, const Invocation& invocation);
-
 // If ARGV is a call of `ab`, moves the words after its `--` to COMMAND, because CLI11 would parse them as our
 // options. Returns the number of words that are left in ARGV.
 int cut_command(int argc, char** argv, std::vector<std::string>& command);

@@ -13,7 +13,6 @@
 #include "ctl/lab/ab.h"
 #include "ctl/lab/lab.h"
 #include "ctl/machine.h"
-#include "ctl/output_file.h"
 #include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
 #include "machine/hwloc_topology.h"
@@ -75,7 +74,7 @@ Status check_first(const std::string& root, const AbOptions& what) {
         if (const auto path = lab::resolve_value_file(root, what.file); !path)
             return tl::unexpected(path.error().in("--file"));
     if (what.recording.empty()) return {};
-    return check_output(what.recording).map_error([](const Error& e) { return e.in("--export"); });
+    return lab::check_output(what.recording).map_error([](const Error& e) { return e.in("--export"); });
 }
 
 ordered_json report_of(const std::string& target, const Rounds& rounds, const std::string& stopped) {

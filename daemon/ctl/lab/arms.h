@@ -64,7 +64,7 @@ Result<Subject> scope_arms(const Paths& paths, const ScopesOf& machine, Workqueu
 // Of a file with Form::choice, the kernel may show a different text than was written ("Y" for "1",
 // "mq-deadline [none]"), so values are compared as they are read, and begin() finds out how each one is
 // shown. The undo of a command is saved to disk before the command runs; it runs before the next arm.
-class ArmSwitcher : public Switcher {
+class ArmSwitcher {
   public:
     // APPLY and UNDO run commands; a signal must not end one of UNDO. GO_ON: Interrupts::check().
     struct Tools {
@@ -77,12 +77,12 @@ class ArmSwitcher : public Switcher {
 
     // For Form::choice, writes the current value first, to check that it can be restored, then each value
     // once. Errors: the file does not accept a value or its own current value, or shows two values alike.
-    Status begin() override;
+    Status begin();
     // Errors: an external writer changed a file (it stays as found, and is not restored); the file is
     // another one now; the kernel stored another value; errno; a command failed. After a failed `apply` its
     // undo is still on disk.
-    Status to(std::size_t arm) override;
-    Status check() override;
+    Status to(std::size_t arm);
+    Status check();  // for an external writer
 
   private:
     struct File {

@@ -38,6 +38,9 @@ int in_lab(const Lab& lab, bool only_restore, const std::function<int()>& work);
 Status run_guarded(const Lab& lab, const std::string& command, const std::string& left,
                    const std::function<Status()>& work);
 
+// Checks whether write_output() could write to PATH now, so that a mistyped name does not cost a long run.
+Status check_output(const std::string& path);
+
 // Runs ROUNDS of SUBJECT, with progress on stderr. An error ends them; ROUNDS keeps the earlier measurements.
 Status compare(const Lab& lab, const Subject& subject, Rounds& rounds, unsigned warm_ups,
                const std::function<Result<Figures>(std::size_t arm)>& measure);

@@ -19,24 +19,6 @@ namespace wq::lab {
 // Returns uniformly distributed 64-bit numbers.
 using Random = std::function<std::uint64_t()>;
 
-// Switches between the arms of a comparison. The original state is saved to disk before the first change, so
-// that any process that finds it there can restore it.
-class Switcher {
-  public:
-    Switcher() = default;
-    Switcher(const Switcher&) = delete;
-    Switcher& operator=(const Switcher&) = delete;
-    virtual ~Switcher() = default;
-
-    // Saves the original state to disk. Call it once, before the other functions.
-    virtual Status begin() { return {}; }
-    // Switches to arm number ARM. Writes even if it is already in place, so that all runs start the same way.
-    // Errors: the change failed, or an external writer changed what the arms change.
-    virtual Status to(std::size_t arm) = 0;
-    // Checks for an external writer. Does not switch.
-    virtual Status check() { return {}; }
-};
-
 // 0..COUNT-1 in random order; all orders have the same probability.
 std::vector<std::size_t> random_order(std::size_t count, const Random& random);
 
@@ -145,7 +127,11 @@ Conditions conditions_of(const Paths& paths);
 
 // The external functions of a comparison.
 struct Edges {
+    std::function<Status()> begin;  // called once, before the others; see ArmSwitcher
+    // Switches to ARM. Writes even if it is already in place, so that all runs start the same way.
+    std::function<Status(std::size_t arm)> switch_to;
     std::function<Result<Figures>(std::size_t arm)> measure;  // runs ARM once, after the switch to it
+    std::function<Status()> end;                              // error: an external writer
     std::function<Conditions()> conditions;
     Random random;
     std::function<void(const std::string&)> progress;  // called before each round
@@ -155,7 +141,7 @@ inline constexpr unsigned kMostDropped = 10;  // the run fails after this many d
 
 // Runs the reference WARM_UPS times, and then rounds until the comparison is over. Each run of a round
 // follows a switch to its arm. An error ends it; ROUNDS keeps the earlier measurements.
-Status run_rounds(Rounds& rounds, Switcher& switcher, unsigned warm_ups, const Edges& edges);
+Status run_rounds(Rounds& rounds, unsigned warm_ups, const Edges& edges);
 
 // Counts the threads named kworker/u*: the workers of all unbound pools, of any workqueue, strict or not,
 // busy or idle (kernel/workqueue.c, format_worker_id()). An idle worker stays for five minutes.
