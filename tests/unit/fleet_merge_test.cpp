@@ -45,14 +45,7 @@ Merged merge(const Lines& lines, Shard shard = {}, std::size_t most_rows = 1U <<
             if (!merge.note().empty()) out.notes.push_back(merge.note());
         }
     } while (merge.again());
-    for (const FleetEntry& entry : merge.entries()) {
-        FleetLine line;
-        line.key = entry.key;
-        line.at = entry.at;
-        line.pooled = entry.pooled;
-        line.shards = entry.shards;
-        out.lines.push_back(text_of(line));
-    }
+    for (const FleetEntry& entry : merge.entries()) out.lines.push_back(text_of({entry, "", {}}));
     return out;
 }
 

@@ -148,7 +148,7 @@ std::vector<std::string> cells_of_worth(const FleetEntry& row) {
 
 // The keys of ROW, as in a line of a ledger.
 Json keys_of(const FleetEntry& row) {
-    const Json whole = to_json(FleetLine{row.key, row.at, "", {}, row.pooled, {}});
+    const Json whole = to_json({row, "", {}});
     Json out;
     for (const char* name : {"machine", "kernel", "class", "reference", "reference_origin", "candidate",
                              "strict", "counter", "hosts"})
@@ -304,7 +304,9 @@ class Unmade {
                                      machine_text(entry.key.machine), entry.key.kernel, why)) +
             "\n" + toml_comment("    " + evidence_line(entry, better)) + "\n";
     }
-    [[nodiscard]] std::string text(const char* heading) const { return text_.empty() ? "" : heading + text_; }
+    [[nodiscard]] std::string text(const std::string& heading) const {
+        return text_.empty() ? "" : heading + text_;
+    }
 
   private:
     std::string text_;
@@ -339,10 +341,9 @@ std::string fleet_policy(const std::vector<FleetEntry>& entries, double rate, st
     return drop_in("fleet", policy_heading(entries, found, rules, rate, now), tables, now) +
            doubts.text("\n# Better on the whole, but not a rule:\n") +
            unwritten.text("\n# Enough evidence, but not a rule:\n") +
-           unclear.text(
-               "\n# Left out, because merged lines lack some of hosts_better, hosts_worse, hosts_below,\n"
-               "# hosts_above, hosts_after, top_better, top_worse and spread. Without these it is not known\n"
-               "# whether one host makes the rule, nor how many hosts are worse:\n");
+           unclear.text(fmt::format("\n# Left out, because merged lines lack some of {}.\n# Without these it "
+                                    "is not known whether one host makes the rule, nor how many are worse:\n",
+                                    kByHostKeys));
 }
 
 // ---- the command
@@ -375,8 +376,7 @@ int run(const FleetOptions& options) {
     const FleetRead read = read_fleet(options.files, options.shard);
     if (read.entries.empty() && !read.whole) return kFailure;  // the errors say why
     if (options.action == "merge")
-        for (const auto& [key, pooled, at, shards] : read.entries)
-            fmt::print("{}\n", text_of(FleetLine{key, at, "", {}, pooled, shards}));
+        for (const FleetEntry& entry : read.entries) fmt::print("{}\n", text_of({entry, "", {}}));
     else if (options.action == "policy")
         fmt::print("{}", fleet_policy(read.entries, options.fdr, ::time(nullptr)));
     else if (options.json)
