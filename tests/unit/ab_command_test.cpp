@@ -119,38 +119,6 @@ TEST_F(AbCommand, WhatCannotBeComparedIsRefusedBeforeTheCommandRuns) {
     }
     EXPECT_EQ(ab({"--file", "/etc/nr_requests", "--values", "1,2"}, command).err,
               "wq-tunectl: --file: /etc/nr_requests is not below /sys or /proc\n");
-    const std::vector<std::string> target{"--target", "kcryptd-1"};
-    for (const auto& words : std::vector<std::vector<std::string>>{
-             {},
-             {"--file", "/sys/a"},
-             {"--values", "1,2"},
-             {"--file", "/sys/a", "--values", "1"},
-             {"--file", "/sys/a", "--values", "1,1"},
-             {"--file", "/sys/a", "--values", "1,,2"},
-             {"--file", "/sys/a", "--values", "1", "--values", "1"},
-             {"--file", "/sys/a", "--values", "1,2", "--target", "one"},
-             {"--file", "/sys/a", "--values", "1,2", "--arms", "cache,smt"},
-             {"--file", "/sys/a", "--values", "1,2", "--arm", "a", "--do", "a", "--undo", "a"},
-             {"--arm", "a"},
-             {"--arm", "a", "--do", "a"},
-             {"--arm", "a", "--do", "a", "--undo", ""},
-             {"--do", "a", "--undo", "a"},
-             {"--arm", "a", "--do", "a", "--undo", "a", "--arm", "a", "--do", "b", "--undo", "b"},
-             {"--arm", "reference", "--do", "a", "--undo", "a"},
-             {"--arm", "a", "--do", "a", "--undo", "a", "--target", "one"},
-             {"--arm", "a", "--do", "a", "--undo", "a", "--sweep"},
-             {"--restore"},
-             {"--restore", "--target", "one"}})
-        EXPECT_EQ(ab(words, command).code, kUsage) << testing::PrintToString(words);
-    EXPECT_EQ(ab(target, command).code, kUsage);
-    EXPECT_EQ(ab(with(target, {"--arms", "cache,smt", "--sweep"}), command).code, kUsage);
-    EXPECT_EQ(ab(with(target, {"--arms", "cache"}), command).code, kUsage);
-    EXPECT_EQ(ab(kTwo, {}).code, kUsage);
-    EXPECT_EQ(ab(with(kTwo, {"--metric", "no group"}), command).code, kUsage);
-    EXPECT_EQ(ab(with(kTwo, {"--metric", "(a)(b)"}), command).code, kUsage);
-    EXPECT_EQ(ab(with(kTwo, {"--metric", "(a"}), command).code, kUsage);
-    EXPECT_EQ(ab(with(kTwo, {"--higher-is-better"}), command).code, kUsage);
-    EXPECT_EQ(ab(with(kTwo, {"--pairs", "0"}), command).code, kUsage);
     EXPECT_FALSE(tree_.exists("ran"));
     expect_baseline();
 }

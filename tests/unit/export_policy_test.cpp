@@ -12,6 +12,7 @@
 #include "drop_in_plan.h"
 #include "machine/hwloc_topology.h"
 #include "policy/load_policy.h"
+#include "run_command.h"
 #include "targets/inventory.h"
 #include "temp_tree.h"
 #include "verdict_files.h"
@@ -96,18 +97,6 @@ TEST(ExportedPolicy, TellsTheMachineAndTheEvidence) {
         EXPECT_THAT(text, HasSubstr(part));
     EXPECT_THAT(text, Not(HasSubstr("secret-name")));
     EXPECT_THAT(text, Not(HasSubstr(epyc().machine_id)));
-}
-
-TEST(ExportedPolicy, TellsEarlierVerdictsThatSayTheOpposite) {
-    const VerdictRecord now = record("writeback", regressed);
-    EXPECT_THAT(exported({now}), Not(HasSubstr("opposite")));
-    const std::string text = exported({record("writeback", improved), now});
-    EXPECT_THAT(text, HasSubstr("# an earlier one says the opposite: writeback, 2099-12-31 23:00 UTC: smt "
-                                "against cache: improved"));
-    EXPECT_THAT(text,
-                HasSubstr("evidence = \"writeback, 2099-12-31 23:00 UTC: smt against cache: regressed"));
-    EXPECT_EQ(planned_by(loaded(text), "writeback"), "leave");
-    EXPECT_EQ(exported({record("unsure", undecided)}), "") << "nothing learned is no policy";
 }
 
 TEST(ExportedPolicy, NamesWithGlobCharactersMatchThemselvesAlone) {
@@ -208,20 +197,11 @@ class ExportPolicy : public testing::Test {
         r.time = ::time(nullptr) - age;
         ASSERT_TRUE(test::keep(store, r));
     }
-    struct Outcome {
-        int code;
-        std::string out;
-        std::string err;
-    };
-    [[nodiscard]] Outcome run() const {
-        testing::internal::CaptureStdout();
-        testing::internal::CaptureStderr();
-        const int code = ctl::export_policy(options_);
-        std::fflush(stdout);
-        return {code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+    [[nodiscard]] test::Ran run() const {
+        return test::captured([&] { return ctl::export_policy(options_); });
     }
     void expect_nothing(const std::string& part) const {
-        const Outcome outcome = run();
+        const test::Ran outcome = run();
         EXPECT_EQ(outcome.code, ctl::kFailure);
         EXPECT_EQ(outcome.out, "");
         EXPECT_THAT(outcome.err, HasSubstr(part));
@@ -240,7 +220,7 @@ TEST_F(ExportPolicy, MatchesTheMachineThatLearnedAndSaysTheSameThere) {
     learn("kcryptd-254:0-1", improved);
     learn("writeback", regressed);
     learn("other", improved, -3600);  // made under a wrong clock
-    const Outcome outcome = run();
+    const test::Ran outcome = run();
     ASSERT_EQ(outcome.code, ctl::kOk) << outcome.err;
     EXPECT_EQ(outcome.err, "");
     for (const char* part :

@@ -22,6 +22,7 @@ using test::fleet_key;
 using test::host_line;
 using test::kFleetTime;
 using test::measured;
+using test::Ran;
 using test::TempTree;
 using testing::AllOf;
 using testing::ElementsAre;
@@ -29,11 +30,6 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
-
-struct Ran {
-    int code = -1;
-    std::string out, err;
-};
 
 std::vector<std::string> lines_of(const std::string& text) {
     std::istringstream in(text);
@@ -45,14 +41,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 class FleetCommand : public testing::Test {
   protected:
     static Ran run(const std::vector<std::string>& words) {
-        Ran ran;
-        testing::internal::CaptureStdout();
-        testing::internal::CaptureStderr();
-        ran.code = test::run_command(set_up_fleet, words);
-        std::fflush(stdout);
-        ran.out = testing::internal::GetCapturedStdout();
-        ran.err = testing::internal::GetCapturedStderr();
-        return ran;
+        return test::captured([&] { return test::run_command(set_up_fleet, words); });
     }
     // Writes the ledgers of COUNT hosts for KEY to the file NAME, and returns its path.
     std::string hosts(const std::string& name, unsigned count, double effect,
@@ -197,25 +186,6 @@ TEST_F(FleetCommand, ReadsDirectoriesAndPipes) {
     ::close(ends[0]);
     EXPECT_EQ(ran.code, kOk) << ran.err;
     EXPECT_EQ(json::parse(ran.out)["at"], kFleetTime);
-}
-
-TEST_F(FleetCommand, RefusesWrongOptions) {
-    const std::string ledgers = hosts("a", 1, 0);
-    for (const std::vector<std::string>& words :
-         std::vector<std::vector<std::string>>{{},
-                                               {"show"},
-                                               {"melt", ledgers},
-                                               {"merge", ""},
-                                               {"merge", "--json", ledgers},
-                                               {"show", "--shard", "1/2", ledgers},
-                                               {"show", "--fdr", "5%", ledgers},
-                                               {"merge", "--shard", "0/2", ledgers},
-                                               {"merge", "--shard", "3/2", ledgers},
-                                               {"merge", "--shard", "1", ledgers},
-                                               {"policy", "--fdr", "0%", ledgers},
-                                               {"policy", "--fdr", "51%", ledgers},
-                                               {"policy", "--fdr", "5", ledgers}})
-        EXPECT_EQ(run(words).code, kUsage) << testing::PrintToString(words);
 }
 
 TEST_F(FleetCommand, FitsIntoEightyColumnsWithoutBreakingWords) {
