@@ -40,8 +40,8 @@ void add_host(json& document, const Paths& paths, const KernelInfo& kernel, cons
     document["kernel"]["pods"] = pods_json(kernel, topology);
 }
 
-// Takes from DOCUMENT what holds with a daemon alone. OURS_KNOWN: whether it is known what is still ours; else
-// the current value of a file may be.
+// Takes from DOCUMENT what holds with a daemon alone. OURS_KNOWN: whether it is known what is still ours;
+// else the current value of a file may be.
 void take_out(json& document, const Engine& engine, bool ours_known) {
     for (json& target : document["targets"]) {
         if (target["state"] != name_of(State::waiting)) continue;  // nobody waits
@@ -250,7 +250,8 @@ std::string head_text(const json& document) {
                     state == "absent" ? "not running" : state, text_in(daemon, "mode", "-"),
                     reason.empty() ? "" : " (" + printable(reason) + ")"));
     for (const std::string& line : worth_lines(document, wall_clock())) add(line);
-    if (const std::string names = joined(daemon.value("hosts", json::array())); !names.empty()) add("Host tables in force: " + names);
+    if (const std::string names = joined(daemon.value("hosts", json::array())); !names.empty())
+        add("Host tables in force: " + names);
     add(comparisons_text(document, wall_clock()));
     add(summary_of(document.at("targets")));
     return out + "\n";

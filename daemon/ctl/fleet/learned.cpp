@@ -27,19 +27,16 @@
 // What verdicts say about a class
 // ===============================
 //
-// next_step() decides what one workqueue holds on this host under one policy. rules_of() decides what the
-// comparisons of a class of workqueues found, no matter whether the policy or an operator asked for them, and
-// even if no workqueue of the class exists now. The rule is the same: a candidate is compared with a
-// baseline, and the winner is the next baseline. So the verdicts of a class are steps from one setting to
-// another. The latest verdict that is not undecided selects the steps that count: those that improved, from
-// the kernel's setting to the baseline of that verdict, and those that continue from there. If there are
-// none, the rule is `leave`, and the verdicts that regressed are its evidence.
+// next_step() decides what one workqueue holds under one policy, rules_of() what the comparisons of a class
+// found. The rule is the same: the winner of a comparison is the next baseline, so the verdicts of a class
+// are steps from one setting to another. The latest verdict that is not undecided selects the steps that
+// count: those that improved, from the kernel's setting to the baseline of that verdict, and those that
+// continue from there. If there are none, the rule is `leave`, and the verdicts that regressed are its
+// evidence.
 //
-// If masks give the workqueues of a class different CPUs, or changed the CPUs of the class, only the verdicts
-// on the CPUs of the latest verdict count. Of several verdicts on one pair of arms, the latest counts,
-// whatever the judge's settings were; so does the latest of several that improved on one setting. A step with
-// a wrong time (in the future) only shows that its candidate was our setting, not the kernel's. If the steps
-// contain such a verdict, there is no rule.
+// Only verdicts on the CPUs of the latest one count (masks may differ). Of several on one pair of arms, the
+// latest counts; so does the latest of several that improved on one setting. A step with a time in the future
+// only shows that its candidate was our setting, not the kernel's: then there is no rule.
 
 namespace wq::ctl {
 namespace {

@@ -32,9 +32,8 @@ struct Lab {
 // left.
 int in_lab(const Lab& lab, bool only_restore, const std::function<int()>& work);
 
-// Does WORK of COMMAND ("ab" or "bench"), from its first change of the machine to its last, and then always
-// puts back the machine of LAB: in the guardian, or in this process if the guardian was killed. Error: that
-// of the work; if the work succeeded, LEFT if something is left.
+// Does WORK of COMMAND ("ab" or "bench"), and then always puts back the machine: in the guardian, or in this
+// process if the guardian was killed. Error: that of the work, else LEFT if something is left.
 Status run_guarded(const Lab& lab, const std::string& command, const std::string& left,
                    const std::function<Status()>& work);
 

@@ -26,11 +26,10 @@
 // candidate has no effect, the swap changes no measured number, including those of the other arms. So given
 // all sizes, both signs of the difference have probability 1/2. The e-value needs nothing else.
 //
-// The two windows need not be adjacent: drift between them adds noise but no bias. The pairs of two
-// candidates share the reference's windows, so their verdicts depend on each other. Alpha applies to each
-// candidate and each side separately: with n candidates without effect, the probability of at least one
-// wrong verdict is at most 2 n alpha. Only past rounds decide which arms take part in a round, and the
-// argument holds for any given past.
+// Drift between the two windows adds noise but no bias. The pairs of two candidates share the reference's
+// windows, so their verdicts depend on each other: alpha applies to each candidate and each side, and with n
+// candidates without effect a verdict is wrong with probability 2 n alpha at most. Only past rounds decide
+// which arms take part in a round, and the argument holds for any given past.
 
 namespace wq::lab {
 

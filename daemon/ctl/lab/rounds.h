@@ -62,12 +62,11 @@ nlohmann::ordered_json row_json(const char* name, const Row& row, bool is_refere
 // one pair of each candidate and its reference. It uses no clock, file or command.
 class Rounds {
   public:
-    // At least two ROWS. SETTINGS must be within their ranges; max_pairs is the limit of rounds. The
-    // tolerance of COUNTER is that of SETTINGS. ALL_PAIRS: continue after verdicts.
+    // At least two ROWS. SETTINGS: max_pairs is the limit of rounds; their tolerance is COUNTER's. ALL_PAIRS:
+    // continue after verdicts.
     Rounds(std::vector<Row> rows, const JudgeSettings& settings, ComparedCounter counter, bool all_pairs);
 
-    // The arms of the next round in the order to run them: references and all arms without a verdict.
-    // Empty if the comparison is over.
+    // The arms of the next round, references and those without a verdict, in random order; empty: it is over.
     [[nodiscard]] std::vector<std::size_t> next(const Random& random) const;
     // Adds a complete round: the figures of each arm in it, with values above 0.
     void add(const std::map<std::size_t, Figures>& runs);
@@ -139,8 +138,8 @@ struct Edges {
 
 inline constexpr unsigned kMostDropped = 10;  // the run fails after this many dropped rounds in a row
 
-// Runs the reference WARM_UPS times, and then rounds until the comparison is over. Each run of a round
-// follows a switch to its arm. An error ends it; ROUNDS keeps the earlier measurements.
+// Runs the reference WARM_UPS times, and then rounds until the comparison is over. An error ends it; ROUNDS
+// keeps the earlier measurements.
 Status run_rounds(Rounds& rounds, unsigned warm_ups, const Edges& edges);
 
 // Counts the threads named kworker/u*: the workers of all unbound pools, of any workqueue, strict or not,
