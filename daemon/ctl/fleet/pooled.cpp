@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/fleet/pooled.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 // How the evidence of many hosts becomes one
 // ==========================================
@@ -201,6 +204,23 @@ double Pooled::log_for_rule(const PooledSide& side) const {
 
 double Pooled::effect_percent() const {
     return pairs == 0 ? 0 : 100 * std::expm1(sum / static_cast<double>(pairs));
+}
+
+std::string e_text(double log) {
+    constexpr double kPlainLog = 6.907;  // below e^6.907 = 999.3 the number is printed without an exponent
+    if (std::abs(log) <= kPlainLog) return fmt::format("{:.3g}", std::exp(log));
+    const double log10 = log / std::numbers::ln10;
+    constexpr double kHalfDigit = 0.0021;  // log10(10 / 9.95): 9.95 is written as 10.0
+    const double exponent = std::floor(log10 + kHalfDigit);
+    return fmt::format("{:.1f}e{:+.0f}", std::pow(10, log10 - exponent), exponent);
+}
+
+std::string spread_text(const Pooled& p) {
+    if (!p.by_host) return "not known";
+    const bool mixed = are_many(p.better.hosts, p.hosts) && are_many(p.worse.hosts, p.hosts);
+    return fmt::format("{}{:.2f}%; {} better, {} worse", mixed ? "MIXED: " : "",
+                       100 * std::expm1(p.spread.deviation()), fmt::group_digits(p.better.hosts),
+                       fmt::group_digits(p.worse.hosts));
 }
 
 }  // namespace wq

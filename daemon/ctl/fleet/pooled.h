@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <string>
 
 #include "evidence/comparison.h"
 #include "evidence/e_process.h"
@@ -95,6 +96,13 @@ struct Pooled {
 
 // TOLERANCE of the counter: fraction, 0..1.
 Pooled pooled(const HostEvidence& host, double tolerance);
+
+// The e-value with the natural logarithm LOG: "0.031", "14.2", "3.0e+12". It may be too large for a double.
+std::string e_text(double log);
+// How hosts differ: the deviation between them, and how many are better or worse by their own evidence:
+// "0.35%; 12 better, 0 worse"; "MIXED: 2.10%; 40 better, 35 worse" if both are many; "not known" if a merged
+// line lacks these numbers.
+std::string spread_text(const Pooled& pooled);
 
 // A host's share in the pool for a stake whose e-value E has this logarithm: ln(0.1 + 0.9 min(E, 1000)).
 double share_of(double log_e);

@@ -208,9 +208,6 @@ FleetRules promoted(const std::vector<FleetEntry>& entries, double rate) {
     const auto would_pass = rejected(hypotheses, rate, false);
     FleetRules out;
     out.hypotheses = hypotheses.size();
-    std::ranges::copy_if(sums, std::back_inserter(out.unclear), [](const FleetEntry& sum) {
-        return sum.pooled.hosts >= kLeastHosts && !sum.pooled.by_host;
-    });
     std::map<FleetKey, Passed> classes;
     for (std::size_t i = 0; i < hypotheses.size(); i++) {
         const Hypothesis& h = hypotheses[i];

@@ -34,9 +34,6 @@ struct FleetDoubt {
 struct FleetRules {
     std::vector<FleetRule> rules;
     std::vector<FleetDoubt> doubts;  // sums that pass e-BH, but have a veto
-    // Sums without the results of single hosts: it is not known whether one host makes the rule, and whether
-    // many hosts are worse. They make no rule, and their counters veto the candidate.
-    std::vector<FleetEntry> unclear;
     std::size_t hypotheses = 0;
 };
 
