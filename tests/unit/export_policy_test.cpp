@@ -60,8 +60,7 @@ VerdictRecord record(const std::string& name, Judgement outcome, const std::stri
 }
 
 std::string exported(const std::vector<VerdictRecord>& records, const HostFacts& facts = epyc()) {
-    const auto rules = ctl::rules_of({records, "6.12", "8 CPUs", kExportedAt});
-    return ctl::exported_policy({facts, "8 CPUs", rules, kExportedAt});
+    return ctl::exported_policy(facts, {records, "6.12", "8 CPUs", kExportedAt});
 }
 
 Policy loaded(const std::string& text, const HostFacts& facts = epyc()) {

@@ -47,14 +47,8 @@ struct VerdictInput {
 // the policy is and which workqueues exist now.
 std::vector<LearnedRule> rules_of(const VerdictInput& input);
 
-struct ExportInput {
-    HostFacts facts;                 // of the machine that learned
-    std::string topology;            // its fingerprint()
-    std::vector<LearnedRule> rules;  // rules_of() its verdicts
-    std::int64_t now = 0;            // s since 1970
-};
-// RULES as one policy drop-in for machines of this kind with a kernel of this series, without the host's name
-// and machine id; "" if there is no rule.
-std::string exported_policy(const ExportInput& input);
+// These rules as one policy drop-in for machines like that of FACTS, which learned, with a kernel of this
+// series, without its name and machine id; "" if there is no rule.
+std::string exported_policy(const HostFacts& facts, const VerdictInput& input);
 
 }  // namespace wq::ctl
