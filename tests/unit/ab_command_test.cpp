@@ -232,21 +232,6 @@ TEST_F(AbCommand, ComparesValuesOfAFile) {
     expect_baseline();
 }
 
-TEST_F(AbCommand, ComparesCommands) {
-    const auto ran =
-        ab(with(on(), {"--json"}),
-           {"sh", "-c", "[ -e '" + tree_.path("set") + "' ]; echo $? >>'" + tree_.path("runs") + "'"});
-    EXPECT_EQ(ran.code, kOk) << ran.err;
-    const json report = json::parse(ran.out);
-    EXPECT_TRUE(report["target"].is_null());
-    EXPECT_EQ(report["arms"][0]["arm"], "reference");
-    EXPECT_EQ(report["arms"][1]["arm"], "on");
-    const std::string runs = tree_.read("runs");
-    EXPECT_EQ(std::count(runs.begin(), runs.end(), '0'), 3);
-    EXPECT_EQ(std::count(runs.begin(), runs.end(), '1'), 3);
-    expect_baseline();
-}
-
 TEST_F(AbCommand, RestorePutsEverythingBack) {
     const auto inode = WorkqueueFs(Paths{tree_.root()}).read("kcryptd-1")->inode;
     OwnedStore store(tree_.path("run/wq-tuned/owned.json"));

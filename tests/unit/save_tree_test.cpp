@@ -9,7 +9,6 @@
 
 #include "ctl/commands/plan_command.h"
 #include "ctl/machine.h"
-#include "ctl/topology_command.h"
 #include "fake_machine.h"
 #include "machine/hwloc_topology.h"
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "ctl/topology_command.h"
+#include "ctl/machine.h"
 #include "machine/hwloc_topology.h"
 #include "machine/topology.h"
 #include "plan/pods.h"

@@ -19,7 +19,6 @@
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
-#include "ctl/topology_command.h"
 #include "evidence/verdicts.h"
 #include "machine/host_facts.h"
 #include "machine/isolation.h"

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "ctl/report/report.h"
-#include "ctl/topology_command.h"
+#include "ctl/machine.h"
 #include "plan/pods.h"
 
 namespace wq::ctl {
