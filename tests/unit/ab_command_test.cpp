@@ -89,9 +89,9 @@ TEST_F(AbCommand, ErrorsNameTheRunAndLeaveNothing) {
         {{}, {"sh", "-c", "kill -SEGV $$"}, "sh: killed by SIGSEGV"},
         {{}, {"no-such-command"}, "no-such-command: No such file or directory"},
         {{"--metric", "bw=(.*)"}, {"echo", "nothing"}, "nothing in its output matches --metric"},
-        {{"--metric", "bw=(.*)"}, {"echo", "bw=fast"}, "'fast', which is not a number"},
+        {{"--metric", "bw=(.*)"}, {"echo", "bw=fast"}, "\"fast\", which is not a number"},
         {{"--metric", "bw=(.*)"}, {"echo", "bw=0"}, "only numbers above 0"},
-        {{"--metric", "bw=(.*)"}, {"echo", "bw=inf"}, "'inf', which is not a number"},
+        {{"--metric", "bw=(.*)"}, {"echo", "bw=inf"}, "\"inf\", which is not a number"},
         {{"--metric", "bw=(x)?"}, {"echo", "bw="}, "has no part in the match"},
         {{"--metric", "bw=(.*)"}, {"sh", "-c", "yes | head -c 17000000"}, "more than 16777216 bytes"},
     };

@@ -35,12 +35,11 @@ struct AbOptions {
     // Exactly one of these four is set: scopes of a target, values of a file, commands, or only restoring
     // what earlier runs left.
     std::string target;
-    std::string file;  // absolute
-    std::vector<lab::CommandArm> commands;
+    std::string file;      // absolute
+    lab::Subject subject;  // of a file, whose path is not resolved, or of commands
     bool restore = false;
-    std::vector<Arm> arms;            // of target
-    bool sweep = false;               // in place of arms
-    std::vector<std::string> values;  // of file
+    std::vector<Arm> arms;  // of target
+    bool sweep = false;     // in place of arms
     Metric metric;
     bool higher_is_better = false;
     JudgeSettings settings;

@@ -54,14 +54,12 @@ Result<lab::Subject> scopes(const Paths& paths, const AbOptions& what) {
 
 Result<lab::Subject> subject_of(const Paths& paths, const AbOptions& what) {
     if (!what.target.empty()) return scopes(paths, what);
-    lab::Subject out{what.file, {}};
-    out.commands = what.commands;
-    for (const lab::CommandArm& arm : what.commands) out.rows.push_back({arm.name, {}});
-    for (const std::string& value : what.values) out.rows.push_back({value, {}});
-    if (what.file.empty()) return out;
-    const auto path = lab::resolve_value_file(paths.root, what.file);
-    if (!path) return tl::unexpected(path.error().in("--file"));
-    out.settings = {{*path, what.values}};
+    lab::Subject out = what.subject;
+    for (lab::Setting& setting : out.settings) {
+        const auto path = lab::resolve_value_file(paths.root, what.file);
+        if (!path) return tl::unexpected(path.error().in("--file"));
+        setting.path = *path;
+    }
     return out;
 }
 

@@ -26,15 +26,6 @@ std::string message_of(int code) {
     return reinterpret_cast<const char*>(text.data());
 }
 
-// A command's text for an error message: one short line of printable ASCII.
-std::string shown(std::string_view text) {
-    constexpr std::size_t kMost = 40;
-    std::string out(text.substr(0, kMost));
-    for (char& c : out)
-        if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
-    return out + (text.size() > kMost ? "..." : "");
-}
-
 constexpr unsigned kMostWarmups = 1000;
 constexpr const char* kReferenceArm = "reference";  // if only one --arm is given; has no commands
 
@@ -69,10 +60,17 @@ struct AbWords {
         if (names.size() == 1 && names.front() == kReferenceArm)
             throw CLI::ValidationError("--arm",
                                        std::string("a single arm is compared with '") + kReferenceArm + "'");
-        if (names.size() == 1) what.commands.push_back({kReferenceArm, "", ""});
-        for (std::size_t i = 0; i < names.size(); i++) what.commands.push_back({names[i], dos[i], undos[i]});
-        if (names.size() == 1) names.emplace_back(kReferenceArm);
+        if (names.size() == 1)
+            for (auto* words : {&names, &dos, &undos})
+                words->insert(words->begin(), words == &names ? kReferenceArm : "");
         check_names("--arm", names);
+        for (std::size_t i = 0; i < names.size(); i++)
+            what.subject.commands.push_back({names[i], dos[i], undos[i]});
+        add_rows(names);
+    }
+
+    void add_rows(const std::vector<std::string>& arms) {
+        for (const std::string& arm : arms) what.subject.rows.push_back({arm, {}});
     }
 
     void check_arms() {
@@ -81,8 +79,11 @@ struct AbWords {
                 throw CLI::ValidationError("ab", "--arms or --sweep is required");
         } else if (!what.file.empty()) {
             if (what.file.front() != '/') throw CLI::ValidationError("--file", "an absolute path is needed");
-            what.values = values.size() == 1 ? lab::split(values.front()) : values;
-            check_names("--values", what.values);
+            if (values.size() == 1) values = lab::split(values.front());
+            check_names("--values", values);
+            what.subject.name = what.file;
+            what.subject.settings = {{what.file, values}};
+            add_rows(values);
         } else if (!names.empty()) {
             check_commands();
         } else {
@@ -141,9 +142,9 @@ Result<double> Metric::read(std::string_view output) const {
     const std::string_view group = output.substr(ends[2], ends[3] - ends[2]);
     const auto value = number_of<double>(group);
     if (!value || !std::isfinite(*value))
-        return fail(fmt::format("--metric found '{}', which is not a number", shown(group)));
+        return fail(fmt::format("--metric found {}, which is not a number", in_quotes(group)));
     if (*value <= 0)
-        return fail(fmt::format("--metric found {}; only numbers above 0 are compared", shown(group)));
+        return fail(fmt::format("--metric found {}; only numbers above 0 are compared", in_quotes(group)));
     return *value;
 }
 
