@@ -32,11 +32,11 @@ class Metric {
 };
 
 struct AbOptions {
-    // Exactly one of these four is set: scopes of a target, values of a file, commands, or only restoring
-    // what earlier runs left.
+    // Exactly one of these four: scopes of a target, values of a file, commands (the subject alone), or only
+    // restoring what earlier runs left.
     std::string target;
     std::string file;      // absolute
-    lab::Subject subject;  // of a file, whose path is not resolved, or of commands
+    lab::Subject subject;  // of a file, whose path is not resolved yet, or of commands
     bool restore = false;
     std::vector<Arm> arms;  // of target
     bool sweep = false;     // in place of arms
