@@ -72,7 +72,7 @@ TEST(FleetLine, HasTheKeysOfTheContract) {
     EXPECT_EQ(Json::parse(text_of(a_line()))["machine"].dump(),
               R"({"arch":"x86_64","vendor":"AuthenticAMD","model":"AMD [EPYC] 9654 96-Core Processor",)"
               R"("packages":2,"cores":192,"llc_cores":8})");
-    EXPECT_GE(text_of({{{}, {}, 1, {}}, "a", {}}).size(), kLeastHostLine);
+    EXPECT_GE(text_of(FleetLine{{{}, {}, 1, {}}, "a", {}}).size(), kLeastHostLine);
 }
 
 TEST(FleetLine, ReadsOtherOrdersBlanksEscapesAndUnknownKeys) {

@@ -44,7 +44,7 @@ Merged merge(const Lines& lines, Shard shard = {}, std::size_t most_rows = 1U <<
             if (!merge.note().empty()) out.notes.push_back(merge.note());
         }
     } while (merge.again());
-    for (const FleetEntry& entry : merge.entries()) out.lines.push_back(text_of({entry, "", {}}));
+    for (const FleetEntry& entry : merge.entries()) out.lines.push_back(text_of(FleetLine{entry, "", {}}));
     return out;
 }
 

@@ -141,7 +141,7 @@ std::string shown_tables(const View& view, const std::vector<FleetEntry>& rows) 
 std::string shown_lines(const View& view, const std::vector<FleetEntry>& rows) {
     std::string out;
     for (const FleetEntry& row : rows) {
-        const Json whole = to_json({row, "", {}});
+        const Json whole = to_json(FleetLine{row, "", {}});
         Json line;
         for (const char* name : {"machine", "kernel", "class", "reference", "reference_origin", "candidate",
                                  "strict", "counter", "hosts"})
@@ -229,20 +229,12 @@ std::string policy_heading(const std::vector<FleetEntry>& entries, const FleetRu
            "# better or worse by their own evidence.\n";
 }
 
-// Sums that make no rule, as comments.
-class Unmade {
-  public:
-    void add(const FleetEntry& entry, const std::string& why, bool better) {
-        text_ +=
-            toml_comment(fmt::format("  {}, {}, on {}, kernel {}: {}", entry.key.kind, arms_text(entry.key),
-                                     machine_text(entry.key.machine), entry.key.kernel, why)) +
-            "\n" + toml_comment("    " + evidence_line(entry, better)) + "\n";
-    }
-    [[nodiscard]] std::string text(const char* heading) const { return text_.empty() ? "" : heading + text_; }
-
-  private:
-    std::string text_;
-};
+// A sum that makes no rule, as comments.
+std::string unmade(const FleetEntry& entry, const std::string& why, bool better) {
+    return toml_comment(fmt::format("  {}, {}, on {}, kernel {}: {}", entry.key.kind, arms_text(entry.key),
+                                    machine_text(entry.key.machine), entry.key.kernel, why)) +
+           "\n" + toml_comment("    " + evidence_line(entry, better)) + "\n";
+}
 
 // The rules that pass at RATE (ctl/fleet/promote.h) as one policy drop-in: a host table for each kind of
 // machine that was measured, with the evidence of each rule as comments. NOW: s since 1970.
@@ -251,11 +243,10 @@ std::string fleet_policy(const std::vector<FleetEntry>& entries, double rate, st
     std::vector<LearnedTable> tables;
     const FleetKey* last = nullptr;  // of a rule that was written
     std::size_t rules = 0;
-    Unmade doubts;
-    Unmade unwritten;
+    std::string doubts, unwritten;
     for (const FleetRule& rule : found.rules) {
         if (const std::string why = why_not_written(rule); !why.empty()) {
-            unwritten.add(rule.evidence.back(), why, !rule.leave);
+            unwritten += unmade(rule.evidence.back(), why, !rule.leave);
             continue;
         }
         const FleetKey& key = rule.key();
@@ -265,10 +256,11 @@ std::string fleet_policy(const std::vector<FleetEntry>& entries, double rate, st
         last = &key;
         rules++;
     }
-    for (const auto& [entry, why] : found.doubts) doubts.add(entry, why, true);
-    return drop_in("fleet", policy_heading(entries, found, rules, rate, now), tables, now) +
-           doubts.text("\n# Better on the whole, but not a rule:\n") +
-           unwritten.text("\n# Enough evidence, but not a rule:\n");
+    for (const auto& [entry, why] : found.doubts) doubts += unmade(entry, why, true);
+    if (!doubts.empty()) doubts.insert(0, "\n# Better on the whole, but not a rule:\n");
+    if (!unwritten.empty()) unwritten.insert(0, "\n# Enough evidence, but not a rule:\n");
+    return drop_in("fleet", policy_heading(entries, found, rules, rate, now), tables, now) + doubts +
+           unwritten;
 }
 
 // ---- the command
@@ -307,7 +299,7 @@ int run(const FleetOptions& options) {
     const FleetRead read = read_fleet(options.files, options.shard);
     if (read.entries.empty() && !read.whole) return kFailure;  // the errors say why
     if (options.action == "merge")
-        for (const FleetEntry& entry : read.entries) fmt::print("{}\n", text_of({entry, "", {}}));
+        for (const FleetEntry& entry : read.entries) fmt::print("{}\n", text_of(FleetLine{entry, "", {}}));
     else if (options.action == "policy")
         fmt::print("{}", fleet_policy(read.entries, options.fdr, ::time(nullptr)));
     else
