@@ -199,13 +199,6 @@ class ExportPolicy : public testing::Test {
     [[nodiscard]] test::Ran run() const {
         return test::captured([&] { return ctl::export_policy(options_); });
     }
-    void expect_nothing(const std::string& part) const {
-        const test::Ran outcome = run();
-        EXPECT_EQ(outcome.code, ctl::kFailure);
-        EXPECT_EQ(outcome.out, "");
-        EXPECT_THAT(outcome.err, HasSubstr(part));
-    }
-
     TempTree tree_{test::cpu_tree(CpuTree{.cores = 4, .threads = 2}),
                    File("proc/sys/kernel/osrelease", "6.12.57+deb13-amd64\n"),
                    File("proc/sys/kernel/arch", "x86_64\n"),
@@ -251,20 +244,6 @@ kernel = "6.12"
     const auto other = load_policy({tree_.path(kDropIn)}, ctl::facts_of(elsewhere));
     ASSERT_TRUE(other);
     EXPECT_THAT(other->rules, SizeIs(1)) << "the one for all workqueues";
-}
-
-// A verdict does not expire: a kept candidate is watched, and a regressed one is tried again.
-TEST_F(ExportPolicy, AVerdictOfThisKernelHoldsHoweverOld) {
-    expect_nothing("no verdict");
-    learn("writeback", undecided);
-    expect_nothing("no verdict");
-    learn("writeback", improved, 10L * 365 * 24 * 3600);
-    tree_.add(File("etc/wq-tuned/wq-tuned.toml", "[judge]\nretry_after = \"1h\"\n"));
-    EXPECT_EQ(run().code, ctl::kOk);
-    tree_.write("proc/sys/kernel/osrelease", "6.13.1\n");
-    expect_nothing("no verdict");
-    tree_.write("var/lib/wq-tuned/verdicts.log", "{}\n");
-    expect_nothing("verdicts.log: ");
 }
 
 }  // namespace
