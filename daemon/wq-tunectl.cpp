@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,7 +18,6 @@
 
 #include "base/version.h"
 #include "ctl/command.h"
-#include "ctl/help_text.h"
 #include "ctl/lab/ab.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
@@ -26,6 +26,34 @@
 namespace {
 
 using wq::ctl::Command;
+
+// LINE of a help text for COLUMNS; its second column begins AT.
+std::string fitted(const std::string& line, std::size_t columns, std::size_t at) {
+    const bool has_second = line.size() > at && line.starts_with("  ") && line[at - 1] == ' ';
+    if (line.size() <= columns || !has_second) return wq::ctl::wrapped(line, columns);
+    std::string out;
+    for (const std::string& part : wq::ctl::wrap(line.substr(at), columns - at))
+        out += (out.empty() ? line.substr(0, at) : std::string(at, ' ')) + part + "\n";
+    return out;
+}
+
+// The text of --help, as wide as the terminal.
+struct HelpText : CLI::Formatter {
+    std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+        const std::size_t at = get_column_width();
+        const std::size_t columns = std::max(wq::ctl::terminal_columns(), 2 * at);
+        std::istringstream lines(Formatter::make_help(app, std::move(name), mode));
+        std::string out;
+        for (std::string line; std::getline(lines, line);) out += fitted(line, columns, at);
+        return out;
+    }
+    // CLI11 does not know of the words after `--`.
+    std::string make_usage(const CLI::App* app, std::string name) const override {
+        std::string text = Formatter::make_usage(app, std::move(name));
+        return app->get_name() != "ab" ? text
+                                       : text.insert(text.find_last_not_of('\n') + 1, " -- COMMAND...");
+    }
+};
 
 constexpr const char* kPutsBack =
     "`sudo systemctl stop wq-tuned` restores everything; `wq-tunectl undo` prints the commands";
@@ -114,7 +142,7 @@ void put_json_last(std::vector<char*>& words) {
 int run(int argc, char** argv) {
     wq::ctl::Invocation invocation;
     CLI::App app("Show and control wq-tuned and the kernel's workqueues.", "wq-tunectl");
-    app.formatter(std::make_shared<wq::ctl::HelpText>());  // the commands inherit it
+    app.formatter(std::make_shared<HelpText>());  // the commands inherit it
     app.set_version_flag("--version", "wq-tunectl " + std::string(wq::version()));
     app.require_subcommand(0, 1);
     app.add_option("--root", invocation.root, "Use DIR as the root of the file system, for tests")

@@ -34,8 +34,11 @@ struct Command {
 };
 std::span<const Command> commands();
 
-// Defined in ctl/bench, a layer above that of the table.
+// The commands with options of their own.
+CommandRun set_up_ab(CLI::App& command, const Invocation& invocation);
 CommandRun set_up_bench(CLI::App& command, const Invocation& invocation);
+CommandRun set_up_fleet(CLI::App& command, const Invocation& invocation);
+CommandRun set_up_judge(CLI::App& command, const Invocation& invocation);
 
 // The kind of word that an option or argument takes, used as type_name() for --help and the completions.
 namespace word {

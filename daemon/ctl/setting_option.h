@@ -32,6 +32,11 @@ inline auto seconds_between(double least, double most) {
     };
 }
 
+// Adds an option or argument that takes a word of KIND (ctl/command.h), or several.
+template <class T>
+CLI::Option* add_word(CLI::App& command, const char* name, T& out, const char* kind, const char* help) {
+    return command.add_option(name, out, help)->type_name(kind)->check(not_empty);
+}
 // Makes OPTION take a whole number from LEAST to MOST and shows the range in --help.
 template <class T>
 CLI::Option* take_number(CLI::Option* option, T least, T most) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/topology_command.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -232,51 +232,6 @@ TEST_F(BenchCommand, ATableForPeopleAndFiles) {
         EXPECT_THAT(text, Not(HasSubstr("secret-host")));
 }
 
-TEST_F(BenchCommand, WhatTheWorkqueueHeldIsOnDiskWhileItRuns) {
-    fio_.at_run = [&](unsigned) {
-        const auto left = lab::LeftStore(tree_.path(kLeft)).load();
-        if (!left || left->size() != 2) return Status(fail("no entry"));
-        EXPECT_TRUE(std::holds_alternative<lab::LeftDevice>(left->front()));
-        const auto& file = std::get<lab::LeftFile>(left->back());
-        EXPECT_THAT(file.path, testing::EndsWith(test::wq_path(test::FakeDevices::kWorkqueue)));
-        EXPECT_THAT(file.original, StartsWith("default"));
-        EXPECT_EQ(file.ours, fio_.runs.back().substr(6));
-        return Status{};
-    };
-    const Ran ran = run();
-    EXPECT_EQ(ran.code, kOk) << ran.err;
-    EXPECT_FALSE(fio_.runs.empty());
-    expect_nothing_left();
-}
-
-TEST_F(BenchCommand, AnExternalWriterEndsIt) {
-    for (const unsigned last : {2U, 10U}) {
-        options_.settings.rounds = 2;
-        fio_.runs.clear();
-        fio_.at_run = [&](unsigned run) {
-            if (run == last) tree_.write(test::wq_path(test::FakeDevices::kWorkqueue), "default (smt)\n");
-            return Status{};
-        };
-        const Ran ran = run();
-        EXPECT_EQ(ran.code, kFailure);
-        EXPECT_THAT(ran.err, HasSubstr("kcryptd-254:7-1/affinity_scope: an external writer wrote 'default'"));
-        EXPECT_EQ(fio_.runs.size(), last + 1);
-        expect_nothing_left();
-    }
-}
-
-TEST_F(BenchCommand, SettingsThatWqTunedKeptStay) {
-    tree_.add(Dir("run/wq-tuned"));
-    OwnedStore store(tree_.path(kBaseline));
-    constexpr ino_t kInode = 1;  // of a workqueue that is gone
-    for (const char* name : {"writeback", test::FakeDevices::kWorkqueue})
-        store.put({name, kInode, {Knob::scope, "default", {"numa"}}, Attribute{Knob::strict, "0"}});
-    ASSERT_TRUE(store.save());
-    const Ran ran = run();
-    EXPECT_EQ(ran.code, kOk) << ran.err;
-    EXPECT_EQ(on_disk().size(), 2U);
-}
-
 TEST_F(BenchCommand, WhatWasThereBeforeIsKnownOrNothingIsMade) {
     tree_.add(File(kBaseline, "nonsense\n"));
     devices_.at_step = [](const std::string& step) { return Status(fail("made: " + step)); };
@@ -325,7 +280,7 @@ TEST_F(BenchCommand, ASignalEndsItWithTheRoundsThatCount) {
 
 TEST_F(BenchCommand, KilledWithItsGuardianTheNextOneRemovesWhatIsLeft) {
     fio_.at_run = [&](unsigned) {
-        ::kill(processes_.guardian->pid(), SIGKILL);
+        ::kill(processes_.guardian.pid(), SIGKILL);
         ::raise(SIGKILL);
         return Status{};
     };
@@ -403,27 +358,6 @@ TEST_F(BenchCommand, AKernelWithoutTheWorkqueueKeepsItsDriver) {
     EXPECT_TRUE(tree_.exists("dev/driver")) << "it was loaded before";
     tree_.remove("dev/driver");
     expect_nothing_left();
-}
-
-TEST(BenchOptions, WrongArguments) {
-    for (const auto& words : std::vector<std::vector<std::string>>{{"--seconds", "0"},
-                                                                   {"--seconds", "61"},
-                                                                   {"--seconds", "1s"},
-                                                                   {"--rounds", "0"},
-                                                                   {"--rounds", "010"},
-                                                                   {"--threads", "0"},
-                                                                   {"--load", "trim"},
-                                                                   {"--compare", "a", "--load", "read"},
-                                                                   {"--save", ""},
-                                                                   {"-o", ""},
-                                                                   {"--compare"},
-                                                                   {"--compare", "a", "--save", "b"},
-                                                                   {"--compare", "a", "--rounds", "2"},
-                                                                   {"--restore", "--json"},
-                                                                   {"--restore", "--seconds", "1"},
-                                                                   {"writeback"}})
-        EXPECT_EQ(test::run_command(set_up_bench, words), kUsage) << testing::PrintToString(words);
-    EXPECT_EQ(test::run_command(set_up_bench, {"--restore"}, {"/nowhere", {}}), kUsage);
 }
 
 }  // namespace

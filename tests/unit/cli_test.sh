@@ -29,13 +29,21 @@ synthetic='synthetic:pack:2 l3:1 core:12 pu:2'
 for usage in "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-size x" "topology --shard-size 65537" \
   "topology --kernel-scopes cpu" "plan --kernel-scopes cpus" "plan --kernel-scopes cpu,cpu" "pin one" "explain" "revert" "revert --all x" \
   "history --export-policy --json" "history --json --export-policy" "history --ledger --json" "history --ledger --export-policy" "fleet" \
-  "fleet merge" "fleet melt x" "fleet show --fdr 5% x" "fleet merge --worth x" "ab" "ab --target x -- true" "ab --target x --arms cache,smt" \
+  "fleet merge" "fleet show" "fleet melt x" "fleet show --fdr 5% x" "fleet show --shard 1/2 x" "fleet merge --json x" "fleet merge --worth x" \
+  "fleet merge --shard 0/2 x" "fleet merge --shard 3/2 x" "fleet merge --shard 1 x" "fleet policy --fdr 0% x" "fleet policy --fdr 51% x" "fleet policy --fdr 5 x" \
+  "judge" "judge one.csv two.csv" "judge --alpha 0 x" "judge --tolerance 5 x" "judge --candidates 101 x" "judge --run-length 20 x" "judge --bogus 1 x" \
+  "ab --values 1,2 -- true" "ab --file /sys/x --values 1,1 -- true" "ab --file /sys/x --values 1,,2 -- true" \
+  "ab --file /sys/x --values 1 --values 1 -- true" "ab --file /sys/x --values 1,2 --target x -- true" "ab --file /sys/x --values 1,2 --arms cache,smt -- true" \
+  "ab --file /sys/x --values 1,2 --arm a --do a --undo a -- true" "ab --do a --undo a -- true" "ab --arm a --do a --undo a --arm a --do b --undo b -- true" \
+  "ab --arm a --do a --undo a --target x -- true" "ab --arm a --do a --undo a --sweep -- true" "ab --restore --target x" \
+  "ab --target x --arms cache,smt --metric nogroup -- true" "ab --target x --arms cache,smt --metric (a)(b) -- true" "ab --target x --arms cache,smt --metric (a -- true" \
+  "ab --target x --arms cache,smt --higher-is-better -- true" "ab" "ab --target x -- true" "ab --target x --arms cache,smt" \
   "ab --target x --arms cache,smt true" "ab --target x --arms cache -- true" "ab --target x --arms cache,smt --sweep -- true" \
   "ab --file /sys/x -- true" "ab --file /sys/x --values 1 -- true" "ab --arm x -- true" "ab --arm x --do y -- true" "ab --restore -- true" "ab --restore --json" "ab --file x --values 1,2 -- true" "ab --arm reference --do y --undo z -- true" \
   "top --interval 0.05" "top --interval 3601" "top -d nan" "top -d 1s" "top -n 0" "top -n 1.5" "top --once -n 2" "top --sort nothing" \
   "top --sort busy" "top --functions --sort p99" "diagnose --seconds 0.4" "diagnose --seconds 3601" "diagnose --seconds 5s" "diagnose writeback" \
   "diagnose --seconds" "status --seconds 5" "status --isolation --seconds 0.4" "status --isolation --config x" "top --record a --replay b" \
-  "top --replay a -d 2" "bench --seconds 0" "bench --seconds 61" "bench --rounds 0" "bench --rounds 08" "bench --threads 1025" "bench --load trim" "bench --compare" \
+  "top --replay a -d 2" "bench --seconds 0" "bench --seconds 61" "bench --rounds 0" "bench --seconds 1s" "bench --load" "bench --compare a --load read" "bench --compare a --rounds 2" "bench --threads 0" "bench --rounds 010" "bench --threads 1025" "bench --load trim" "bench --compare" \
   "bench --compare a --save b" "bench --compare a --seconds 1" "bench --restore --json" "bench --restore --rounds 1" "bench writeback"; do
   # shellcheck disable=SC2086
   expect 2 $usage
@@ -60,6 +68,9 @@ expect 2 bench --save ''
 expect 2 --root "$root" bench
 [ ! -e "$root/run" ] || complain "bench on a tree made $root/run"
 expect 2 judge ''
+expect 2 fleet merge ''
+expect 2 bench -o ''
+expect 2 ab --arm a --do a --undo '' -- true
 expect 2 ab --target x --arms cache,smt --export '' -- true
 for command in "revert --all" pause resume reload status history undo check; do
   for bad in "" /nowhere; do

@@ -13,12 +13,10 @@ using test::default_target;
 using test::fixed;
 using test::kernel_612;
 using test::kernel_72;
-using test::leave;
 using test::machine;
 using test::rule_for_all;
 using test::unbound;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
@@ -91,16 +89,7 @@ TEST(ExperimentPlan, WhatServesSwapIsComparedOnlyIfARuleNamesIt) {
 
 TEST(ExperimentPlan, ARuleThatNamesAScopeNamesTheOnlyCandidate) {
     EXPECT_THAT(Rig(fixed(Scope::cpu)).plan().targets[1].candidates, ElementsAre("cpu"));
-    const auto in_place = Rig(fixed(Scope::cache)).plan().targets[1];
-    EXPECT_THAT(in_place.candidates, IsEmpty());
-    EXPECT_EQ(in_place.reason, "the scope of the rule is in place");
-}
-
-TEST(ExperimentPlan, WhatIsNotComparedSaysWhy) {
-    EXPECT_THAT(Rig(leave()).plan().targets[1].reason, HasSubstr("leave"));
-    ScopeWish held = fixed(Scope::smt);
-    held.hold = true;
-    EXPECT_EQ(Rig(held).plan().targets[1].reason, "the rule holds it: compared only by order");
+    EXPECT_EQ(Rig(fixed(Scope::cache)).plan().targets[1].reason, "the scope of the rule is in place");
 }
 
 }  // namespace

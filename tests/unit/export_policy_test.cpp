@@ -12,6 +12,7 @@
 #include "drop_in_plan.h"
 #include "machine/hwloc_topology.h"
 #include "policy/load_policy.h"
+#include "run_command.h"
 #include "targets/inventory.h"
 #include "temp_tree.h"
 #include "verdict_files.h"
@@ -59,8 +60,7 @@ VerdictRecord record(const std::string& name, Judgement outcome, const std::stri
 }
 
 std::string exported(const std::vector<VerdictRecord>& records, const HostFacts& facts = epyc()) {
-    const auto rules = ctl::rules_of({records, "6.12", "8 CPUs", kExportedAt});
-    return ctl::exported_policy({facts, "8 CPUs", rules, kExportedAt});
+    return ctl::exported_policy(facts, {records, "6.12", "8 CPUs", kExportedAt});
 }
 
 Policy loaded(const std::string& text, const HostFacts& facts = epyc()) {
@@ -96,18 +96,6 @@ TEST(ExportedPolicy, TellsTheMachineAndTheEvidence) {
         EXPECT_THAT(text, HasSubstr(part));
     EXPECT_THAT(text, Not(HasSubstr("secret-name")));
     EXPECT_THAT(text, Not(HasSubstr(epyc().machine_id)));
-}
-
-TEST(ExportedPolicy, TellsEarlierVerdictsThatSayTheOpposite) {
-    const VerdictRecord now = record("writeback", regressed);
-    EXPECT_THAT(exported({now}), Not(HasSubstr("opposite")));
-    const std::string text = exported({record("writeback", improved), now});
-    EXPECT_THAT(text, HasSubstr("# an earlier one says the opposite: writeback, 2099-12-31 23:00 UTC: smt "
-                                "against cache: improved"));
-    EXPECT_THAT(text,
-                HasSubstr("evidence = \"writeback, 2099-12-31 23:00 UTC: smt against cache: regressed"));
-    EXPECT_EQ(planned_by(loaded(text), "writeback"), "leave");
-    EXPECT_EQ(exported({record("unsure", undecided)}), "") << "nothing learned is no policy";
 }
 
 TEST(ExportedPolicy, NamesWithGlobCharactersMatchThemselvesAlone) {
@@ -208,25 +196,9 @@ class ExportPolicy : public testing::Test {
         r.time = ::time(nullptr) - age;
         ASSERT_TRUE(test::keep(store, r));
     }
-    struct Outcome {
-        int code;
-        std::string out;
-        std::string err;
-    };
-    [[nodiscard]] Outcome run() const {
-        testing::internal::CaptureStdout();
-        testing::internal::CaptureStderr();
-        const int code = ctl::export_policy(options_);
-        std::fflush(stdout);
-        return {code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+    [[nodiscard]] test::Ran run() const {
+        return test::captured([&] { return ctl::export_policy(options_); });
     }
-    void expect_nothing(const std::string& part) const {
-        const Outcome outcome = run();
-        EXPECT_EQ(outcome.code, ctl::kFailure);
-        EXPECT_EQ(outcome.out, "");
-        EXPECT_THAT(outcome.err, HasSubstr(part));
-    }
-
     TempTree tree_{test::cpu_tree(CpuTree{.cores = 4, .threads = 2}),
                    File("proc/sys/kernel/osrelease", "6.12.57+deb13-amd64\n"),
                    File("proc/sys/kernel/arch", "x86_64\n"),
@@ -240,7 +212,7 @@ TEST_F(ExportPolicy, MatchesTheMachineThatLearnedAndSaysTheSameThere) {
     learn("kcryptd-254:0-1", improved);
     learn("writeback", regressed);
     learn("other", improved, -3600);  // made under a wrong clock
-    const Outcome outcome = run();
+    const test::Ran outcome = run();
     ASSERT_EQ(outcome.code, ctl::kOk) << outcome.err;
     EXPECT_EQ(outcome.err, "");
     for (const char* part :
@@ -272,20 +244,6 @@ kernel = "6.12"
     const auto other = load_policy({tree_.path(kDropIn)}, ctl::facts_of(elsewhere));
     ASSERT_TRUE(other);
     EXPECT_THAT(other->rules, SizeIs(1)) << "the one for all workqueues";
-}
-
-// A verdict does not expire: a kept candidate is watched, and a regressed one is tried again.
-TEST_F(ExportPolicy, AVerdictOfThisKernelHoldsHoweverOld) {
-    expect_nothing("no verdict");
-    learn("writeback", undecided);
-    expect_nothing("no verdict");
-    learn("writeback", improved, 10L * 365 * 24 * 3600);
-    tree_.add(File("etc/wq-tuned/wq-tuned.toml", "[judge]\nretry_after = \"1h\"\n"));
-    EXPECT_EQ(run().code, ctl::kOk);
-    tree_.write("proc/sys/kernel/osrelease", "6.13.1\n");
-    expect_nothing("no verdict");
-    tree_.write("var/lib/wq-tuned/verdicts.log", "{}\n");
-    expect_nothing("verdicts.log: ");
 }
 
 }  // namespace

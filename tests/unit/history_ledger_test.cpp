@@ -10,6 +10,7 @@
 #include "evidence/ledger.h"
 #include "machine/hwloc_topology.h"
 #include "noise.h"
+#include "run_command.h"
 #include "temp_tree.h"
 
 namespace wq::ctl {
@@ -75,19 +76,11 @@ class HistoryLedger : public testing::Test {
         ASSERT_TRUE(StateFile<Ledger>(tree_.path("var/lib/wq-tuned/ledger.json"), kLedgerRules).save(ledger));
     }
 
-    struct Outcome {
-        int code;
-        std::vector<FleetLine> lines;
-        std::string out;
-        std::string err;
+    struct Outcome : test::Ran {
+        std::vector<FleetLine> lines = {};
     };
     [[nodiscard]] Outcome run() const {
-        testing::internal::CaptureStdout();
-        testing::internal::CaptureStderr();
-        Outcome outcome{history_ledger(options_), {}, "", ""};
-        std::fflush(stdout);
-        outcome.out = testing::internal::GetCapturedStdout();
-        outcome.err = testing::internal::GetCapturedStderr();
+        Outcome outcome{test::captured([&] { return history_ledger(options_); })};
         std::istringstream in(outcome.out);
         FleetLineReader reader(1'800'000'000);
         for (std::string line; std::getline(in, line);) {

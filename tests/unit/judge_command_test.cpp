@@ -5,8 +5,7 @@
 #include <sstream>
 
 #include "base/file.h"
-#include "ctl/commands/judge_command.h"
-#include "ctl/options.h"
+#include "ctl/command.h"
 #include "run_command.h"
 #include "temp_tree.h"
 
@@ -24,22 +23,13 @@ std::string recording(unsigned pairs, double factor, const std::string& before =
     return out.str();
 }
 
-int run(const std::vector<std::string>& words, std::string& out) {
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    const int code = test::run_command(set_up_judge, words);
-    out = testing::internal::GetCapturedStdout();
-    (void)testing::internal::GetCapturedStderr();
-    return code;
-}
-
 json judged(const std::string& text, std::vector<std::string> more = {}) {
     const test::TempTree tree;
     EXPECT_TRUE(replace_file(tree.path("trials.csv"), text));
     more.insert(more.end(), {"--json", tree.path("trials.csv")});
-    std::string out;
-    EXPECT_EQ(run(more, out), kOk);
-    return json::parse(out);
+    const test::Ran ran = test::captured([&] { return test::run_command(set_up_judge, more); });
+    EXPECT_EQ(ran.code, kOk) << ran.err;
+    return json::parse(ran.out);
 }
 
 TEST(JudgeCommand, ImprovedTakesSixteenPairsAndMoreEvidenceOfManyCandidates) {
@@ -61,20 +51,6 @@ TEST(JudgeCommand, TheWatchAlarmsAsTheDaemonsDoes) {
     EXPECT_EQ(judged(recording(40, 1.1), {"--watch", "--run-length", "1000"})["alarm_at"], 12);
     EXPECT_EQ(judged(recording(40, 1.1), {"--watch", "--tolerance", "20%"})["alarm_at"], nullptr);
     EXPECT_LT(judged(recording(40, 0.9), {"--watch"})["log_m"], 0);
-}
-
-TEST(JudgeCommand, RefusesWrongOptions) {
-    std::string out;
-    for (const std::vector<std::string>& words :
-         std::vector<std::vector<std::string>>{{"--alpha", "0", "a.csv"},
-                                               {"--tolerance", "5", "a.csv"},
-                                               {"--max-pairs", "0", "a.csv"},
-                                               {"--candidates", "101", "a.csv"},
-                                               {"--run-length", "20", "a.csv"},
-                                               {"--bogus", "1", "a.csv"},
-                                               {},
-                                               {"one.csv", "two.csv"}})
-        EXPECT_EQ(run(words, out), kUsage) << testing::PrintToString(words);
 }
 
 }  // namespace

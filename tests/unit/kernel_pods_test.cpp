@@ -8,7 +8,7 @@
 
 #include "as_nobody.h"
 #include "bpf/bpf_dump.h"
-#include "ctl/topology_command.h"
+#include "ctl/machine.h"
 #include "fake_machine.h"
 #include "machine/pods_file.h"
 #include "plan/boot_advice.h"

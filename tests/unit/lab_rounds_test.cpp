@@ -145,28 +145,26 @@ TEST(SummaryOf, EmptyOneAndMany) {
     EXPECT_EQ(summary_of({9, 1, 2}).median, 2);
 }
 
-class RunRounds : public testing::Test, public Switcher {
+class RunRounds : public testing::Test {
   protected:
-    Status begin() override {
-        did_.emplace_back("begin");
+    Status did(const std::string& what) {
+        did_.push_back(what);
         return {};
     }
-    Status to(std::size_t arm) override {
-        did_.push_back("write " + std::to_string(arm));
-        return {};
-    }
-    Status check() override { return checked_; }
-    Status run(unsigned warm_ups = 0) { return run_rounds(rounds_, *this, warm_ups, edges_); }
+    Status run(unsigned warm_ups = 0) { return run_rounds(rounds_, warm_ups, edges_); }
 
     Rounds rounds_{arms(2), pairs(4), kTime, false};
     std::vector<std::string> did_;
     Status checked_;
     Conditions conditions_{0, "0-3"};
-    Edges edges_{.measure =
+    Edges edges_{.begin = [this] { return did("begin"); },
+                 .switch_to = [this](std::size_t arm) { return did("write " + std::to_string(arm)); },
+                 .measure =
                      [this](std::size_t arm) {
-                         did_.push_back("run " + std::to_string(arm));
+                         (void)did("run " + std::to_string(arm));
                          return Result<Figures>(Figures{1});
                      },
+                 .end = [this] { return checked_; },
                  .conditions = [this] { return conditions_; },
                  .random = random_from(6),
                  .progress = [](const std::string&) {}};

@@ -45,15 +45,15 @@ TEST(CountKworkers, OfUnboundPools) {
 
 TEST(Guardian, TellsHowItWentAndThatItWasKilled) {
     for (const bool back : {true, false}) {
-        auto guardian = lab::Guardian::start([&] { return back; });
-        ASSERT_TRUE(guardian);
-        const auto finished = guardian->finish();
+        lab::Guardian guardian;
+        ASSERT_TRUE(guardian.start([&] { return back; }));
+        const auto finished = guardian.finish();
         ASSERT_TRUE(finished);
         EXPECT_EQ(*finished, back);
     }
-    auto killed = lab::Guardian::start([] { return ::raise(SIGKILL) == 0; });
-    ASSERT_TRUE(killed);
-    EXPECT_FALSE(killed->finish());
+    lab::Guardian killed;
+    ASSERT_TRUE(killed.start([] { return ::raise(SIGKILL) == 0; }));
+    EXPECT_FALSE(killed.finish());
 }
 
 TEST(Processes, NobodyListeningDoesNotEndIt) {

@@ -199,7 +199,6 @@ TEST(Promote, WithoutWhatSingleHostsFoundThereIsNoRule) {
         EXPECT_EQ(for_rule(fleet.entries()[0].pooled), 0);
         const FleetRules found = promoted(fleet.entries(), kRate);
         EXPECT_THAT(found.rules, IsEmpty());
-        EXPECT_THAT(found.unclear, SizeIs(1));
         EXPECT_EQ(found.hypotheses, 0U);
     }
     // The same if it is missing for some of the hosts, or for a guard that could forbid the rule.

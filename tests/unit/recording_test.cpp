@@ -61,10 +61,10 @@ TEST(Recording, RefusesValuesThatAreNoCosts) {
     for (const char* bad : {"nan", "-nan", "inf", "-inf", "infinity", "0", "0.0", "-0", "-1", "1e400",
                             "1e-400", "0x10", "1 ", " 1", "+1", "1.5.2", "ten", "1;2"})
         EXPECT_EQ(mistake_of_row(std::string("a,2,baseline,latency,") + bad),
-                  std::string("4: value '") + bad + "' is not a positive number");
+                  std::string("4: value \"") + bad + "\" is not a positive number");
     for (const char* bad : {"1.1e60", "9e-61", "1e300", "1e-300"})
         EXPECT_EQ(mistake_of_row(std::string("a,2,baseline,latency,") + bad),
-                  std::string("4: value '") + bad + "' is not between 1e-60 and 1e+60");
+                  std::string("4: value \"") + bad + "\" is not between 1e-60 and 1e+60");
     EXPECT_EQ(mistake_of_row("a,2,baseline,latency,1e60\na,2,candidate,latency,1e-60"), "none");
 }
 
@@ -78,22 +78,22 @@ TEST(Recording, NamesEachMistake) {
              {"a,,baseline,latency,1", "4: pair is empty"},
              {"a,2,baseline,,1", "4: counter is empty"},
              {"a,2,baseline,latency,", "4: value is empty"},
-             {"a,2,Baseline,latency,1", "4: arm 'Baseline' is neither baseline nor candidate"},
+             {"a,2,Baseline,latency,1", "4: arm \"Baseline\" is neither baseline nor candidate"},
              {"a,2,baseline,\"latency\",1", "4: quotes are not supported; names must not contain commas"},
              {"a,1,candidate,latency,111",
-              "4: a second candidate value of counter 'latency' in pair '1' of trial 'a'"},
+              "4: a second candidate value of counter \"latency\" in pair \"1\" of trial \"a\""},
              {"a,2,baseline,latency,100",
-              "4: pair '2' of trial 'a' has no candidate value of counter 'latency'"},
+              "4: pair \"2\" of trial \"a\" has no candidate value of counter \"latency\""},
              {"a,2,candidate,latency,100",
-              "4: pair '2' of trial 'a' has no baseline value of counter 'latency'"},
+              "4: pair \"2\" of trial \"a\" has no baseline value of counter \"latency\""},
              // Pairs 1 and 2 have different counters; the error names pair 1.
              {"a,2,baseline,tail,1\na,2,candidate,tail,1",
-              "2: pair '1' of trial 'a' has no value of counter 'tail'"},
+              "2: pair \"1\" of trial \"a\" has no value of counter \"tail\""},
              {"a,1,baseline,tail,1\na,1,candidate,tail,1\na,2,baseline,tail,1\na,2,candidate,tail,1",
-              "6: pair '2' of trial 'a' has no value of counter 'latency'"},
+              "6: pair \"2\" of trial \"a\" has no value of counter \"latency\""},
              // Nothing that a terminal would obey.
-             {"a,2,base\x1b[2J\xff,latency,1", "4: arm 'base?[2J?' is neither baseline nor candidate"},
-             {std::string("a,2,baseline,latency,1") + '\0', "4: value '1?' is not a positive number"}})
+             {"a,2,base\x1b[2J\xff,latency,1", "4: arm \"base?[2J?\" is neither baseline nor candidate"},
+             {std::string("a,2,baseline,latency,1") + '\0', "4: value \"1?\" is not a positive number"}})
         EXPECT_EQ(mistake_of_row(row), says);
     EXPECT_LT(mistake_of_row("a,2," + std::string(100'000, 'x') + ",latency,1").size(), 120U);
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,7 @@ Ran captured(const Run& run) {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     Ran out{run(), "", ""};
+    std::fflush(stdout);
     out.out = testing::internal::GetCapturedStdout();
     out.err = testing::internal::GetCapturedStderr();
     return out;

@@ -14,7 +14,6 @@
 
 #include "ctl/commands/plan_command.h"
 #include "ctl/machine.h"
-#include "ctl/topology_command.h"
 #include "fake_machine.h"
 #include "machine/save_tree.h"
 #include "read_tree.h"

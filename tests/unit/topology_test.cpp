@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "ctl/topology_command.h"
+#include "ctl/machine.h"
 #include "fake_machine.h"
 #include "machine/hwloc_topology.h"
 #include "machine/pods_file.h"

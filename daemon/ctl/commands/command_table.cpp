@@ -6,10 +6,7 @@
 
 #include "bpf/work_monitor.h"
 #include "ctl/command.h"
-#include "ctl/commands/judge_command.h"
-#include "ctl/fleet/fleet_command.h"
 #include "ctl/fleet/ledgers.h"
-#include "ctl/lab/ab.h"
 #include "ctl/machine.h"
 #include "ctl/observe/diagnosis.h"
 #include "ctl/observe/dump_command.h"
@@ -79,15 +76,12 @@ void add_shared(CLI::App& command, Options& options, unsigned which) {
             ->type_name(word::kScopes);
     if ((which & kJson) != 0) command.add_flag("--json", options.json, kJsonHelp);
     if ((which & kConfig) != 0)
-        command.add_option("--config", options.config, "Policy file instead of the installed ones")
-            ->type_name(word::kFile)
-            ->check(not_empty);
+        add_word(command, "--config", options.config, word::kFile,
+                 "Policy file instead of the installed ones");
 }
 
 CLI::Option* add_target(CLI::App& command, Given& g) {
-    return command.add_option("TARGET", g.target, "A workqueue's name, or @default")
-        ->type_name(word::kTarget)
-        ->check(not_empty);
+    return add_word(command, "TARGET", g.target, word::kTarget, "A workqueue's name, or @default");
 }
 
 void add_needed_target(CLI::App& command, Given& g) {
@@ -130,20 +124,16 @@ int run_plan(const Given& g) {
 }
 
 void add_explain(CLI::App& command, Given& g) {
-    command
-        .add_option("NAME", g.target,
-                    "A target, another workqueue, a kworker, a block device or a mount point")
-        ->type_name(word::kTarget)
-        ->required()
-        ->check(not_empty);
+    add_word(command, "NAME", g.target, word::kTarget,
+             "A target, another workqueue, a kworker, a block device or a mount point")
+        ->required();
     add_shared(command, g.options, kSource | kKernelScopes | kJson | kConfig);
 }
 
 void add_topology(CLI::App& command, Given& g) {
     add_shared(command, g.options, kSource | kJson | kConfig);
-    command.add_option("--save", g.options.save, "Also write a tree for --topology fsroot:DIR")
-        ->type_name(word::kDirectory)
-        ->check(not_empty);
+    add_word(command, "--save", g.options.save, word::kDirectory,
+             "Also write a tree for --topology fsroot:DIR");
 }
 
 int run_topology(const Given& g) {
@@ -171,9 +161,8 @@ int run_history(const Given& g) {
 }
 
 void add_report(CLI::App& command, Given& g) {
-    command.add_option("-o,--output", g.output, "The file to write; stdout if not given, or for -")
-        ->type_name(word::kFile)
-        ->check(not_empty);
+    add_word(command, "-o,--output", g.output, word::kFile,
+             "The file to write; stdout if not given, or for -");
     add_shared(command, g.options, kSource | kKernelScopes | kConfig);
 }
 
@@ -220,9 +209,7 @@ int run_revert(const Given& g) {
 
 void add_compare(CLI::App& command, Given& g) {
     add_needed_target(command, g);
-    command.add_option("--with", g.scope, "The scope to compare; default the next candidate")
-        ->type_name(word::kScope)
-        ->check(not_empty);
+    add_word(command, "--with", g.scope, word::kScope, "The scope to compare; default the next candidate");
     add_shared(command, g.options, kJson);
 }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Orders (each is one call to the daemon), `compare`, and `undo`.
-#include "ctl/commands/control_commands.h"
-
+// Orders (each is one call to the daemon), `compare`, `history` and `undo`.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
@@ -15,6 +14,8 @@
 #include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
 #include "ctl/shell_word.h"
+#include "evidence/verdicts.h"
+#include "machine/paths.h"
 #include "machine/workqueue_fs.h"
 #include "owned/owned.h"
 #include "owned/writer.h"
@@ -61,6 +62,25 @@ Status follow(const std::string& target) {
     }
 }
 
+// The record of the last comparison of TARGET that ended at SINCE (s since 1970) or later, from the store at
+// PATH. The daemon writes it after the end of the comparison, and a slow disk can delay it.
+Result<VerdictRecord> wait_for_verdict(const std::string& path, const std::string& target,
+                                       std::int64_t since) {
+    const auto end = std::chrono::steady_clock::now() + kForTheDisk;
+    for (;; ::usleep(kLookEvery)) {
+        VerdictStore store(path);
+        if (auto read = store.read(); !read) return tl::unexpected(read.error());
+        // Other comparisons may have ended since then.
+        const auto& records = store.records();
+        const auto found = std::find_if(records.rbegin(), records.rend(), [&](const VerdictRecord& each) {
+            return each.target == target && each.time >= since;
+        });
+        if (found != records.rend()) return *found;
+        if (std::chrono::steady_clock::now() >= end)
+            return fail("the comparison ended, but no verdict was saved; see the journal");
+    }
+}
+
 }  // namespace
 
 int order(const Options& options, const char* method, const std::vector<std::string>& arguments) {
@@ -75,24 +95,6 @@ int order(const Options& options, const char* method, const std::vector<std::str
     return kOk;
 }
 
-Result<VerdictRecord> wait_for_verdict(const std::string& path, const std::string& target, std::int64_t since,
-                                       std::chrono::milliseconds limit) {
-    const auto end = std::chrono::steady_clock::now() + limit;
-    for (;;) {
-        VerdictStore store(path);
-        if (auto read = store.read(); !read) return tl::unexpected(read.error());
-        // Other comparisons may have ended since then.
-        const auto& records = store.records();
-        const auto found = std::find_if(records.rbegin(), records.rend(), [&](const VerdictRecord& each) {
-            return each.target == target && each.time >= since;
-        });
-        if (found != records.rend()) return *found;
-        if (std::chrono::steady_clock::now() >= end)
-            return fail("the comparison ended, but no verdict was saved; see the journal");
-        ::usleep(kLookEvery);
-    }
-}
-
 int compare(const Options& options, const std::string& target, const std::string& with) {
     const std::int64_t began = wall_clock();
     if (const int ordered = order(options, "Compare", {target, with}); ordered != kOk) return ordered;
@@ -102,7 +104,7 @@ int compare(const Options& options, const std::string& target, const std::string
             "baseline.\n",
             target));
     if (const auto done = follow(target); !done) return failed(done.error());
-    const auto record = wait_for_verdict(Paths{}.verdicts(), target, began, kForTheDisk);
+    const auto record = wait_for_verdict(Paths{}.verdicts(), target, began);
     if (!record) return failed(record.error());
     if (options.json)
         fmt::print("{}\n", dump_json(to_json(*record)));
@@ -111,6 +113,36 @@ int compare(const Options& options, const std::string& target, const std::string
                    record->judged ? name_of(record->outcome) : "cut off",
                    record->reason.empty() ? "" : " (" + record->reason + ")", text_of(record->standing));
     return record->judged ? kOk : kFailure;
+}
+
+int history(const Options& options, const std::string& target) {
+    VerdictStore store(Paths{options.root}.verdicts());
+    if (const auto read = store.read(); !read) return complain(read.error().text);
+    std::vector<VerdictRecord> records = store.records();
+    if (!target.empty()) std::erase_if(records, [&](const VerdictRecord& r) { return r.target != target; });
+    if (options.json) {
+        json verdicts = json::array();
+        for (const VerdictRecord& record : records) verdicts.push_back(to_json(record));
+        fmt::print("{}\n", dump_json({{"verdicts", std::move(verdicts)}}));
+        return kOk;
+    }
+    if (records.empty()) {
+        fmt::print("No comparison {}has a verdict on this machine yet.\n",
+                   target.empty() ? "" : "of " + target + " ");
+        return kOk;
+    }
+    Table table({"TIME", "TARGET", "COMPARED", "VERDICT", "PAIRS", "EFFECT"});
+    for (const VerdictRecord& r : records)
+        table.add({local_time(r.time), r.target, r.key.reference + " -> " + r.key.candidate,
+                   r.judged ? std::string(name_of(r.outcome)) : "cut off", std::to_string(r.standing.pairs),
+                   effect_text(r.standing) + (r.reason.empty() ? "" : "; " + r.reason) +
+                       (r.contention ? "; " + text_of(*r.contention) : "")});
+    table.print();
+    print_text(
+        "Effects describe the pairs up to the verdict, which came when there was enough evidence, and so "
+        "tend "
+        "to be overstated.");
+    return kOk;
 }
 
 namespace {

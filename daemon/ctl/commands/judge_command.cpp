@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/commands/judge_command.h"
-
+// `judge`: evaluates each trial of a recording as the daemon does with a comparison (accrue()), which stops
+// where a live one would stop. With --watch, shows when harm would raise an alarm.
 #include <fcntl.h>
 #include <fmt/format.h>
 
@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "ctl/command.h"
 #include "ctl/commands/recording.h"
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
@@ -121,10 +122,7 @@ int judge(const JudgeOptions& options) {
 
 CommandRun set_up_judge(CLI::App& command, const Invocation& /*invocation*/) {
     const auto options = std::make_shared<JudgeOptions>();
-    command.add_option("FILE", options->file, "CSV: trial,pair,arm,counter,value")
-        ->type_name(word::kFile)
-        ->required()
-        ->check(not_empty);
+    add_word(command, "FILE", options->file, word::kFile, "CSV: trial,pair,arm,counter,value")->required();
     command.add_flag("--json", options->json, kJsonHelp);
     add_setting(command, "--alpha",
                 "Chance of a verdict on a change that does nothing, at most; default 0.05", parse_alpha_word,

@@ -25,8 +25,7 @@ struct TargetExperiments {
 struct ExperimentPlan {
     std::vector<TargetExperiments> targets;  // one for each of LINES, in their order
     double slot_seconds = 0;                 // of one pair
-    // Time until all comparisons are decided or sparse, if all targets are busy at once and no pair is
-    // dropped.
+    // Until all comparisons are decided or sparse, if all targets are busy and no pair is dropped.
     double most_seconds = 0;
 };
 ExperimentPlan experiments_of(const Machine& machine, const std::vector<PlanLine>& lines);

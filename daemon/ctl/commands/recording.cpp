@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kColumns{"trial", "pair", "arm", "counter", "value"};
 constexpr std::string_view kHeader = "trial,pair,arm,counter,value";
-constexpr std::size_t kQuoted = 40;  // bytes of the file that a message shows
 
 using Recording = tl::expected<std::vector<RecordedComparison>, RecordingError>;
 
@@ -53,11 +52,6 @@ struct CsvTrial {
     std::vector<std::size_t> starts;          // the first line of each pair
 };
 
-std::string excerpt(std::string_view text) {
-    const bool whole = text.size() <= kQuoted;
-    return fmt::format("'{}{}'", printable(text.substr(0, kQuoted)), whole ? "" : "...");
-}
-
 // Reads LINE into ROW. Returns why it is not valid; empty if it is.
 std::string read_row(std::string_view line, CsvRow& row) {
     if (line.empty()) return "the line is empty";
@@ -75,12 +69,12 @@ std::string read_row(std::string_view line, CsvRow& row) {
     }
     const auto& [trial, pair, arm, counter, value] = fields;
     if (arm != "baseline" && arm != "candidate")
-        return fmt::format("arm {} is neither baseline nor candidate", excerpt(arm));
+        return fmt::format("arm {} is neither baseline nor candidate", in_quotes(arm));
     row = {trial, pair, counter, arm == "candidate", number_of<double>(value).value_or(0)};
     if (!std::isfinite(row.value) || row.value <= 0)
-        return fmt::format("value {} is not a positive number", excerpt(value));
+        return fmt::format("value {} is not a positive number", in_quotes(value));
     if (row.value < Comparison::kLeastValue || row.value > Comparison::kMostValue)
-        return fmt::format("value {} is not between {:g} and {:g}", excerpt(value), Comparison::kLeastValue,
+        return fmt::format("value {} is not between {:g} and {:g}", in_quotes(value), Comparison::kLeastValue,
                            Comparison::kMostValue);
     return "";
 }
@@ -98,8 +92,8 @@ std::string put_row(CsvTrial& trial, const CsvRow& row, std::size_t line) {
     double& value = cells[counter].values[row.candidate ? 1 : 0];
     if (value != 0)
         return fmt::format("a second {} value of counter {} in pair {} of trial {}",
-                           row.candidate ? "candidate" : "baseline", excerpt(row.counter), excerpt(row.pair),
-                           excerpt(row.trial));
+                           row.candidate ? "candidate" : "baseline", in_quotes(row.counter),
+                           in_quotes(row.pair), in_quotes(row.trial));
     value = row.value;
     cells[counter].line = line;
     return {};
@@ -125,8 +119,8 @@ Recording completed(const std::vector<std::string_view>& names, std::vector<CsvT
                 return tl::unexpected(
                     RecordingError{line != 0 ? line : trial.starts[p],
                                    fmt::format("pair {} of trial {} has no {}value of counter {}",
-                                               excerpt(trial.pairs.in_order()[p]), excerpt(names[t]), missing,
-                                               excerpt(counters[c]))});
+                                               in_quotes(trial.pairs.in_order()[p]), in_quotes(names[t]),
+                                               missing, in_quotes(counters[c]))});
             }
         }
     }

@@ -37,6 +37,22 @@ void add_host(json& document, const Paths& paths, const KernelInfo& kernel, cons
     document["kernel"]["pods"] = pods_json(kernel, topology);
 }
 
+// Takes from DOCUMENT what holds with a daemon alone. OURS_KNOWN: whether it is known what is still ours;
+// else the current value of a file may be.
+void take_out(json& document, const Engine& engine, bool ours_known) {
+    for (json& target : document["targets"]) {
+        if (target["state"] != name_of(State::waiting)) continue;  // nobody waits
+        target["state"] = nullptr;
+        target["reason"] = engine.targets().at(target["name"]).plan.reason;
+    }
+    std::ranges::sort(document["targets"].get_ref<json::array_t&>(), natural_less,
+                      [](const json& target) { return target["name"].get<std::string>(); });
+    if (ours_known) return;
+    document["worth"] = nullptr;
+    for (const char* list : {"targets", "masks"})
+        for (json& each : document[list]) each["baseline"] = nullptr;
+}
+
 // The status without a daemon: the plan, and what is still ours. It comes from an engine that only reads.
 // WHY: the reasons that none runs, "" if there is nothing to say.
 json absent_status(const Options& options, std::string why) {
@@ -85,22 +101,12 @@ json absent_status(const Options& options, std::string why) {
     masks.look(engine.policy(), "not running");
     json document = status_json(engine, nullptr, "absent", on_disk);
     document["daemon"]["reason"] = why;
-    for (json& target : document["targets"]) {
-        if (target["state"] != name_of(State::waiting)) continue;  // nobody waits
-        target["state"] = nullptr;
-        target["reason"] = engine.targets().at(target["name"]).plan.reason;
-    }
-    std::ranges::sort(document["targets"].get_ref<json::array_t&>(), natural_less,
-                      [](const json& target) { return target["name"].get<std::string>(); });
     document["worth"] = worth_json(engine, ledger, verdicts.records(), wall_clock());
     document["masks"] = masks_json(masks);
     document["isolation"] = isolation_json(read_isolation(paths));
     add_host(document, paths, engine.kernel(), engine.inventory().topology());
     if (!on_disk.error.empty()) document["daemon"]["mode"] = nullptr;
-    if (!loaded) document["worth"] = nullptr;
-    if (!loaded)  // the current value of a file may be ours
-        for (const char* list : {"targets", "masks"})
-            for (json& each : document[list]) each["baseline"] = nullptr;
+    take_out(document, engine, loaded.has_value());
     return document;
 }
 
@@ -122,15 +128,11 @@ json running_status(const Options& options, json said, bool host) {
                                            : json{{"name", name},
                                                   {"kind", name_of(now->kind)},
                                                   {"baseline", word_or_null(now->scope.word)},
-                                                  {"order", nullptr},
-                                                  {"planned", nullptr},
                                                   {"state", name_of(State::waiting)},
                                                   {"reason", "new; the daemon has not looked at it yet"},
-                                                  {"strict", or_null(now->strict)},
-                                                  {"outcome", nullptr},
-                                                  {"comparison", nullptr},
-                                                  {"contention", nullptr},
-                                                  {"verdict", nullptr}};
+                                                  {"strict", or_null(now->strict)}};
+        for (const char* key : {"order", "planned", "outcome", "comparison", "contention", "verdict"})
+            target.emplace(key, nullptr);
         target["scope"] = word_or_null(now->scope.word);
         target["effective"] = name_or_null(now->scope.effective);
         targets.push_back(std::move(target));
@@ -150,6 +152,14 @@ json running_status(const Options& options, json said, bool host) {
 std::string scope_text(const json& target) {
     const std::string word = text_in(target, "scope", "-");
     return word == "default" ? fmt::format("default ({})", text_in(target, "effective", "-")) : word;
+}
+
+// "a, b", as far as they are strings: the file may be damaged.
+std::string joined(const json& list) {
+    std::vector<std::string> words;
+    for (const json& word : list)
+        words.push_back(word.is_string() ? printable(word.get<std::string>()) : "-");
+    return fmt::format("{}", fmt::join(words, ", "));
 }
 
 // The verdict and the running comparison. If both are about the same arms, only the comparison.
@@ -186,11 +196,8 @@ std::string policy_text(const json& daemon) {
 std::string expired_text(const json& daemon) {
     const json rules = daemon.value("policy", json::object()).value("expired", json::array());
     if (rules.empty()) return "";
-    std::vector<std::string> places;
-    for (const json& rule : rules)
-        places.push_back(printable(rule.is_string() ? rule.get<std::string>() : "-"));
     return fmt::format("{} rule{} expired: {}", rules.size(), rules.size() == 1 ? " has" : "s have",
-                       fmt::join(places, ", "));
+                       joined(rules));
 }
 
 // "14 targets: 1 comparing, 3 kept, 10 waiting".
@@ -240,10 +247,8 @@ std::string head_text(const json& document) {
                     state == "absent" ? "not running" : state, text_in(daemon, "mode", "-"),
                     reason.empty() ? "" : " (" + printable(reason) + ")"));
     for (const std::string& line : worth_lines(document, wall_clock())) add(line);
-    std::string names;
-    for (const json& name : daemon.value("hosts", json::array()))
-        names += (names.empty() ? "" : ", ") + (name.is_string() ? name.get<std::string>() : "-");
-    if (!names.empty()) add("Host tables in force: " + names);
+    if (const std::string names = joined(daemon.value("hosts", json::array())); !names.empty())
+        add("Host tables in force: " + names);
     add(comparisons_text(document, wall_clock()));
     add(summary_of(document.at("targets")));
     return out + "\n";
@@ -265,13 +270,12 @@ std::string status_text_of(const json& document, bool one, bool verbose) {
 }  // namespace
 
 int status(const Options& options, const std::string& target, bool verbose) {
-    const auto text_of_status = [&](json& document) -> Result<std::string> {
-        json& targets = document.at("targets");
-        if (!target.empty()) {
-            std::erase_if(targets.get_ref<json::array_t&>(),
-                          [&](const json& each) { return each.at("name") != target; });
-            if (targets.empty()) return fail(target + ": no such target; `wq-tunectl status` lists them");
-        }
+    const auto text_of_status = [&](json document) -> Result<std::string> {
+        auto& targets = document.at("targets").get_ref<json::array_t&>();
+        if (!target.empty())
+            std::erase_if(targets, [&](const json& each) { return each.at("name") != target; });
+        if (!target.empty() && targets.empty())
+            return fail(target + ": no such target; `wq-tunectl status` lists them");
         return options.json ? dump_json(document) + "\n" : status_text_of(document, !target.empty(), verbose);
     };
     Result<std::string> text;
@@ -279,8 +283,7 @@ int status(const Options& options, const std::string& target, bool verbose) {
     bool running = false;
     try {
         if (auto said = read_status(Paths{options.root})) {
-            json document = running_status(options, std::move(*said), verbose || options.json);
-            text = text_of_status(document);
+            text = text_of_status(running_status(options, std::move(*said), verbose || options.json));
             running = true;
         } else {
             why = said.error().text;
@@ -288,10 +291,7 @@ int status(const Options& options, const std::string& target, bool verbose) {
     } catch (const json::exception&) {
         why = Paths{options.root}.status() + ": broken";
     }
-    if (!running) {
-        json document = absent_status(options, why);
-        text = text_of_status(document);
-    }
+    if (!running) text = text_of_status(absent_status(options, why));
     if (!text) return complain(text.error().text);
     fmt::print("{}", *text);
     return running ? kOk : kNoDaemon;

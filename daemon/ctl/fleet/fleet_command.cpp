@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/fleet/fleet_command.h"
+// `fleet merge|show|policy FILE...`: pools the ledgers of many hosts. docs/fleet.md describes it.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numbers>
 #include <optional>
 #include <string_view>
 
 #include "base/text.h"
 #include "base/version.h"
+#include "ctl/command.h"
+#include "ctl/fleet/fleet_merge.h"
 #include "ctl/fleet/learned.h"
 #include "ctl/fleet/ledgers.h"
 #include "ctl/fleet/promote.h"
@@ -26,42 +26,14 @@
 #include "policy/quantity.h"
 
 namespace wq::ctl {
-
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kPlainLog = 6.907;  // below e^6.907 = 999.3 the number is printed without an exponent
-
-}  // namespace
-
-std::string e_text(double log) {
-    if (std::abs(log) <= kPlainLog) return fmt::format("{:.3g}", std::exp(log));
-    const double log10 = log / std::numbers::ln10;
-    constexpr double kHalfDigit = 0.0021;  // log10(10 / 9.95): 9.95 is written as 10.0
-    const double exponent = std::floor(log10 + kHalfDigit);
-    return fmt::format("{:.1f}e{:+.0f}", std::pow(10, log10 - exponent), exponent);
-}
-
-std::string spread_text(const Pooled& p) {
-    if (!p.by_host) return "not known";
-    const bool mixed = are_many(p.better.hosts, p.hosts) && are_many(p.worse.hosts, p.hosts);
-    return fmt::format("{}{:.2f}%; {} better, {} worse", mixed ? "MIXED: " : "",
-                       100 * std::expm1(p.spread.deviation()), count_text(p.better.hosts),
-                       count_text(p.worse.hosts));
-}
-
+// "1,234,567".
 std::string count_text(std::uint64_t count) {
-    const std::string digits = std::to_string(count);
-    std::string out;
-    for (std::size_t i = 0; i < digits.size(); i++) {
-        if (i > 0 && (digits.size() - i) % 3 == 0) out += ',';
-        out += digits[i];
-    }
-    return out;
+    return fmt::format("{}", fmt::group_digits(count));
 }
-
-namespace {
 
 // "AMD EPYC 9654, x86_64, 96 cores, 8 per LLC, 2 packages"; unknown parts are left out.
 std::string machine_text(const FleetMachine& m) {
@@ -89,136 +61,98 @@ std::string effect_text(const Pooled& pooled) {
 
 // ---- fleet show
 
-std::string heading(const FleetKey& key, std::size_t columns) {
-    return wrapped(printable(machine_text(key.machine)), columns) +
-           wrapped("kernel " + printable(key.kernel), columns);
-}
+// What `fleet show` tells of its rows.
+struct View {
+    const char* none;  // if there are no rows
+    std::vector<std::string> header;
+    std::vector<std::string> (*cells)(const FleetEntry& row);
+    void (*add)(Json& line, const FleetEntry& row);  // adds what --json has beside the keys of the row
+    std::string note;
+};
 
-std::vector<std::string> cells(const FleetEntry& row) {
-    const auto& [key, p, at, shards] = row;
-    return {key.kind,
-            arms_text(key),
-            key.counter,
-            count_text(p.hosts),
-            count_text(p.pairs),
-            effect_text(p),
-            e_text(p.better.log()),
-            e_text(p.worse.log()),
-            spread_text(p)};
-}
-
-// A heading for each kind of machine and kernel of ROWS, and a table of its rows.
-std::string tables(const std::vector<FleetEntry>& rows, const std::vector<std::string>& header,
-                   std::vector<std::string> (*cells)(const FleetEntry& row), std::size_t columns,
-                   bool colour) {
-    std::string out;
-    std::optional<Table> table;
-    for (std::size_t i = 0; i < rows.size(); i++) {
-        const FleetKey& key = rows[i].key;
-        if (i == 0 || rows[i - 1].key.machine != key.machine || rows[i - 1].key.kernel != key.kernel) {
-            if (table) out += table->text(columns, colour) + "\n";
-            out += heading(key, columns);
-            table.emplace(header);
-        }
-        table->add(cells(rows[i]));
-    }
-    return table ? out + table->text(columns, colour) : out;
-}
-
-// The rows of ENTRIES about scopes in force instead of the kernel's.
-std::vector<FleetEntry> rows_in_force(const std::vector<FleetEntry>& entries) {
-    auto out = shown_rows(entries);
-    std::erase_if(out, [](const FleetEntry& row) {
-        return row.pooled.after.pairs == 0 || row.key.reference_origin != "kernel";
-    });
-    return out;
-}
-
-std::vector<std::string> cells_of_worth(const FleetEntry& row) {
-    const Pooled& p = row.pooled;
-    const Effect effect = mean_effect_of(p.after);
-    return {row.key.kind,
-            arms_text(row.key),
-            row.key.counter,
-            count_text(p.hosts),
-            p.by_host ? count_text(p.hosts_after) : "not known",
-            count_text(p.after.pairs),
-            effect.interval ? wq::effect_text(effect) : "not yet measured"};
-}
-
-// The keys of ROW, as in a line of a ledger.
-Json keys_of(const FleetEntry& row) {
-    const Json whole = to_json(FleetLine{row.key, row.at, "", {}, row.pooled, {}});
-    Json out;
-    for (const char* name : {"machine", "kernel", "class", "reference", "reference_origin", "candidate",
-                             "strict", "counter", "hosts"})
-        out[name] = whole.at(name);
-    return out;
-}
-
-}  // namespace
-
-std::string fleet_worth_text(const std::vector<FleetEntry>& entries, std::size_t columns, bool colour) {
-    const auto rows = rows_in_force(entries);
-    if (rows.empty()) return "No host has measured a scope that it runs on.\n";
-    const std::string note = fmt::format(
-        "\nHOSTS compared the arms; ON IT are those that measured them while the candidate was in force. "
-        "PAIRS are theirs since then: these did not bring it there. EFFECT is their mean, of the cost of the "
-        "counter, and its 95% interval on these hosts; with fewer than {} pairs it is not yet measured.",
-        kLeastForMean);
-    return tables(rows, {"CLASS", "ARMS", "COUNTER", "HOSTS", "ON IT", "PAIRS", "EFFECT"}, cells_of_worth,
-                  columns, colour) +
-           wrapped(note, columns);
-}
-
-std::string fleet_worth_json(const std::vector<FleetEntry>& entries) {
-    std::string out;
-    for (const FleetEntry& row : rows_in_force(entries)) {
-        const Effect effect = mean_effect_of(row.pooled.after);
-        const auto& interval = effect.interval;
-        Json line = keys_of(row);
-        line["hosts_on_it"] = row.pooled.by_host ? Json(row.pooled.hosts_after) : Json();
-        line["pairs"] = row.pooled.after.pairs;
-        line["effect_percent"] = interval ? Json(effect.percent) : Json();
-        line["interval_percent"] = interval ? Json{interval->low, interval->high} : Json();
-        out += json_text(line) + "\n";
-    }
-    return out;
-}
-
-std::string fleet_show_text(const std::vector<FleetEntry>& entries, std::size_t columns, bool colour) {
-    const auto rows = shown_rows(entries);
-    if (rows.empty()) return "No host has measured anything yet.\n";
-    const std::string out = tables(
-        rows, {"CLASS", "ARMS", "COUNTER", "HOSTS", "PAIRS", "EFFECT", "E BETTER", "E WORSE", "SPREAD"},
-        cells, columns, colour);
-    const std::string note =
-        "\nEffects are means over all pairs, of the cost of the counter. E is the evidence of all hosts "
-        "together; chance alone reaches E in one of E cases at most. SPREAD "
-        "has the deviation between hosts that noise does not explain, and how many hosts are better or worse "
-        "by evidence of 20 or more of their own.";
-    return out + wrapped(note, columns);
-}
-
-std::string fleet_show_json(const std::vector<FleetEntry>& entries) {
-    std::string out;
-    for (const FleetEntry& row : shown_rows(entries)) {
+const View kComparisons = {
+    "No host has measured anything yet.\n",
+    {"CLASS", "ARMS", "COUNTER", "HOSTS", "PAIRS", "EFFECT", "E BETTER", "E WORSE", "SPREAD"},
+    [](const FleetEntry& row) -> std::vector<std::string> {
         const Pooled& p = row.pooled;
-        Json line = keys_of(row);
+        return {row.key.kind,           arms_text(row.key),    row.key.counter,
+                count_text(p.hosts),    count_text(p.pairs),   effect_text(p),
+                e_text(p.better.log()), e_text(p.worse.log()), spread_text(p)};
+    },
+    [](Json& line, const FleetEntry& row) {
+        const Pooled& p = row.pooled;
         line["pairs"] = p.pairs;
         line["log_e_better"] = p.better.log();
         line["log_e_worse"] = p.worse.log();
         line["effect_percent"] = p.pairs == 0 ? Json() : Json(p.effect_percent());
         line["hosts_better"] = p.by_host ? Json(p.better.hosts) : Json();
         line["hosts_worse"] = p.by_host ? Json(p.worse.hosts) : Json();
+    },
+    "\nEffects are means over all pairs, of the cost of the counter. E is the evidence of all hosts "
+    "together; chance alone reaches E in one of E cases at most. SPREAD has the deviation between hosts that "
+    "noise does not explain, and how many hosts are better or worse by evidence of 20 or more of their own."};
+
+// Of --worth: scopes in force instead of the kernel's.
+const View kWorth = {
+    "No host has measured a scope that it runs on.\n",
+    {"CLASS", "ARMS", "COUNTER", "HOSTS", "ON IT", "PAIRS", "EFFECT"},
+    [](const FleetEntry& row) -> std::vector<std::string> {
+        const Pooled& p = row.pooled;
+        const Effect effect = mean_effect_of(p.after);
+        return {row.key.kind,
+                arms_text(row.key),
+                row.key.counter,
+                count_text(p.hosts),
+                p.by_host ? count_text(p.hosts_after) : "not known",
+                count_text(p.after.pairs),
+                effect.interval ? wq::effect_text(effect) : "not yet measured"};
+    },
+    [](Json& line, const FleetEntry& row) {
+        const Effect effect = mean_effect_of(row.pooled.after);
+        line["hosts_on_it"] = row.pooled.by_host ? Json(row.pooled.hosts_after) : Json();
+        line["pairs"] = row.pooled.after.pairs;
+        line["effect_percent"] = effect.interval ? Json(effect.percent) : Json();
+        line["interval_percent"] = interval_or_null(effect);
+    },
+    fmt::format(
+        "\nHOSTS compared the arms; ON IT are those that measured them while the candidate was in force. "
+        "PAIRS are theirs since then: these did not bring it there. EFFECT is their mean, of the cost of the "
+        "counter, and its 95% interval on these hosts; with fewer than {} pairs it is not yet measured.",
+        kLeastForMean)};
+
+// A heading for each kind of machine and kernel of ROWS, and a table of its rows.
+std::string shown_tables(const View& view, const std::vector<FleetEntry>& rows) {
+    if (rows.empty()) return view.none;
+    std::string out;
+    std::optional<Table> table;
+    for (std::size_t i = 0; i < rows.size(); i++) {
+        const FleetKey& key = rows[i].key;
+        if (i == 0 || rows[i - 1].key.machine != key.machine || rows[i - 1].key.kernel != key.kernel) {
+            if (table) out += table->text() + "\n";
+            out += wrapped(printable(machine_text(key.machine))) + wrapped("kernel " + printable(key.kernel));
+            table.emplace(view.header);
+        }
+        table->add(view.cells(rows[i]));
+    }
+    return out + table->text() + wrapped(view.note);
+}
+
+// A line of JSON for each of ROWS. docs/json.md describes it.
+std::string shown_lines(const View& view, const std::vector<FleetEntry>& rows) {
+    std::string out;
+    for (const FleetEntry& row : rows) {
+        const Json whole = to_json(FleetLine{row, "", {}});
+        Json line;
+        for (const char* name : {"machine", "kernel", "class", "reference", "reference_origin", "candidate",
+                                 "strict", "counter", "hosts"})
+            line[name] = whole.at(name);
+        view.add(line, row);
         out += json_text(line) + "\n";
     }
     return out;
 }
 
 // ---- fleet policy
-
-namespace {
 
 // Why no table can be written for RULE; "" if it can be written. Without one of these conditions, the table
 // would also match hosts of other kinds.
@@ -295,34 +229,24 @@ std::string policy_heading(const std::vector<FleetEntry>& entries, const FleetRu
            "# better or worse by their own evidence.\n";
 }
 
-// Sums that make no rule, as comments.
-class Unmade {
-  public:
-    void add(const FleetEntry& entry, const std::string& why, bool better) {
-        text_ +=
-            toml_comment(fmt::format("  {}, {}, on {}, kernel {}: {}", entry.key.kind, arms_text(entry.key),
-                                     machine_text(entry.key.machine), entry.key.kernel, why)) +
-            "\n" + toml_comment("    " + evidence_line(entry, better)) + "\n";
-    }
-    [[nodiscard]] std::string text(const char* heading) const { return text_.empty() ? "" : heading + text_; }
+// A sum that makes no rule, as comments.
+std::string unmade(const FleetEntry& entry, const std::string& why, bool better) {
+    return toml_comment(fmt::format("  {}, {}, on {}, kernel {}: {}", entry.key.kind, arms_text(entry.key),
+                                    machine_text(entry.key.machine), entry.key.kernel, why)) +
+           "\n" + toml_comment("    " + evidence_line(entry, better)) + "\n";
+}
 
-  private:
-    std::string text_;
-};
-
-}  // namespace
-
+// The rules that pass at RATE (ctl/fleet/promote.h) as one policy drop-in: a host table for each kind of
+// machine that was measured, with the evidence of each rule as comments. NOW: s since 1970.
 std::string fleet_policy(const std::vector<FleetEntry>& entries, double rate, std::int64_t now) {
     const FleetRules found = promoted(entries, rate);
     std::vector<LearnedTable> tables;
     const FleetKey* last = nullptr;  // of a rule that was written
     std::size_t rules = 0;
-    Unmade doubts;
-    Unmade unwritten;
-    Unmade unclear;
+    std::string doubts, unwritten;
     for (const FleetRule& rule : found.rules) {
         if (const std::string why = why_not_written(rule); !why.empty()) {
-            unwritten.add(rule.evidence.back(), why, !rule.leave);
+            unwritten += unmade(rule.evidence.back(), why, !rule.leave);
             continue;
         }
         const FleetKey& key = rule.key();
@@ -332,22 +256,14 @@ std::string fleet_policy(const std::vector<FleetEntry>& entries, double rate, st
         last = &key;
         rules++;
     }
-    for (const auto& [entry, why] : found.doubts) doubts.add(entry, why, true);
-    for (const FleetEntry& entry : found.unclear)
-        unclear.add(entry, "it is not known what each host found",
-                    entry.pooled.better.log() >= entry.pooled.worse.log());
-    return drop_in("fleet", policy_heading(entries, found, rules, rate, now), tables, now) +
-           doubts.text("\n# Better on the whole, but not a rule:\n") +
-           unwritten.text("\n# Enough evidence, but not a rule:\n") +
-           unclear.text(
-               "\n# Left out, because merged lines lack some of hosts_better, hosts_worse, hosts_below,\n"
-               "# hosts_above, hosts_after, top_better, top_worse and spread. Without these it is not known\n"
-               "# whether one host makes the rule, nor how many hosts are worse:\n");
+    for (const auto& [entry, why] : found.doubts) doubts += unmade(entry, why, true);
+    if (!doubts.empty()) doubts.insert(0, "\n# Better on the whole, but not a rule:\n");
+    if (!unwritten.empty()) unwritten.insert(0, "\n# Enough evidence, but not a rule:\n");
+    return drop_in("fleet", policy_heading(entries, found, rules, rate, now), tables, now) + doubts +
+           unwritten;
 }
 
 // ---- the command
-
-namespace {
 
 struct FleetOptions {
     std::string action;
@@ -371,19 +287,23 @@ Result<double> parse_fdr(std::string_view text) {
     return rate;
 }
 
+std::string shown(const FleetOptions& options, std::vector<FleetEntry> rows) {
+    if (options.worth)
+        std::erase_if(rows, [](const FleetEntry& row) {
+            return row.pooled.after.pairs == 0 || row.key.reference_origin != "kernel";
+        });
+    return (options.json ? shown_lines : shown_tables)(options.worth ? kWorth : kComparisons, rows);
+}
+
 int run(const FleetOptions& options) {
     const FleetRead read = read_fleet(options.files, options.shard);
     if (read.entries.empty() && !read.whole) return kFailure;  // the errors say why
     if (options.action == "merge")
-        for (const auto& [key, pooled, at, shards] : read.entries)
-            fmt::print("{}\n", text_of(FleetLine{key, at, "", {}, pooled, shards}));
+        for (const FleetEntry& entry : read.entries) fmt::print("{}\n", text_of(FleetLine{entry, "", {}}));
     else if (options.action == "policy")
         fmt::print("{}", fleet_policy(read.entries, options.fdr, ::time(nullptr)));
-    else if (options.json)
-        fmt::print("{}", (options.worth ? fleet_worth_json : fleet_show_json)(read.entries));
     else
-        fmt::print("{}", (options.worth ? fleet_worth_text : fleet_show_text)(
-                             read.entries, terminal_columns(), wants_colour()));
+        fmt::print("{}", shown(options, shown_rows(read.entries)));
     return read.whole ? kOk : kFailure;
 }
 
@@ -399,10 +319,9 @@ CommandRun set_up_fleet(CLI::App& command, const Invocation& /*invocation*/) {
     command.add_option("ACTION", options->action, "Add up ledgers; show what they say; write a policy")
         ->type_name(word::kFleetAction)
         ->required();
-    command.add_option("FILE", options->files, "Of history --ledger or fleet merge; a directory; - is stdin")
-        ->type_name(word::kFile)
-        ->required()
-        ->check(not_empty);
+    add_word(command, "FILE", options->files, word::kFile,
+             "Of history --ledger or fleet merge; a directory; - is stdin")
+        ->required();
     const auto* json = command.add_flag("--json", options->json, "show: for machines");
     const auto* worth =
         command.add_flag("--worth", options->worth, "show: what the scopes in force are worth");

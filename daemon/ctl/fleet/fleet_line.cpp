@@ -22,6 +22,15 @@
 
 namespace wq {
 
+void FleetEntry::add(const FleetEntry& other) {
+    if (other.at == 0) return;
+    if (at == 0) key = other.key;
+    pooled.add(other.pooled);
+    at = std::max(at, other.at);
+    for (const Shard& shard : other.shards.all())
+        if (!shards.overlaps(shard)) shards.add(shard);
+}
+
 // hash = i (mod n) and hash = j (mod m) have a common solution if i = j modulo gcd(n, m).
 bool Shard::overlaps(const Shard& other) const {
     const std::uint32_t common = std::gcd(of, other.of);

@@ -16,8 +16,7 @@
 
 namespace wq {
 
-// A share of all hosts: those for which XXH64 (seed 0) of the name, modulo `of`, is index - 1. The hash is
-// printed by `printf %s HOST | xxhsum -H64`. 1/1 is all hosts.
+// A share of all hosts: those for which XXH64 (seed 0) of the name, modulo `of`, is index - 1. 1/1 is all.
 struct Shard {
     std::uint32_t index = 1;  // 1..of
     std::uint32_t of = 1;     // at most kMostShards
@@ -75,16 +74,23 @@ struct FleetKeyHash {
     std::size_t operator()(const FleetKey& key) const;
 };
 
-// A line of `wq-tunectl history --ledger` (the evidence of one host for a key), or of `fleet merge` (the
-// evidence of many hosts). docs/fleet.md describes the format. Lines of another version of the format are
-// refused.
-struct FleetLine {
+// One key's evidence, of all hosts.
+struct FleetEntry {
     FleetKey key;
+    Pooled pooled;
     std::int64_t at = 0;  // s since 1970: the last pair of any host
-    std::string host;     // hex digits; "" once merged
-    HostEvidence own;     // of a host's line
-    Pooled pooled;        // of a merged line
-    Shards shards;        // of a merged line: the shards of its hosts
+    Shards shards;        // the shards of its hosts
+
+    // Adds OTHER, whose key is the same or counts as the same, unless it is empty.
+    void add(const FleetEntry& other);
+};
+
+// A line of `wq-tunectl history --ledger` (the evidence of one host for a key, with `own` alone), or of
+// `fleet merge` (that of many hosts, with `pooled` and `shards`). docs/fleet.md describes the format. Lines
+// of another version of the format are refused.
+struct FleetLine : FleetEntry {
+    std::string host;  // hex digits; "" once merged
+    HostEvidence own;
     [[nodiscard]] bool is_merged() const { return host.empty(); }
 };
 
@@ -97,8 +103,7 @@ class FleetLineReader {
     // Reads TEXT into line(). Returns why it is refused; "" if it is not. The reason is safe to print.
     std::string read(std::string_view text);
     [[nodiscard]] const FleetLine& line() const;
-    // Whether the line has no "guard". It then counts as the line of a guard, because a program that drops
-    // this key must not turn a guard's evidence into a rule.
+    // Whether the line has no "guard". It then counts as a guard's, which makes no rule.
     [[nodiscard]] bool lacks_guard() const { return lacks_guard_; }
 
   private:
@@ -107,6 +112,10 @@ class FleetLineReader {
     std::unique_ptr<Draft> draft_;
     bool lacks_guard_ = false;
 };
+
+// The keys of a merged line about single hosts, which lines of other programs may lack.
+inline constexpr const char* kByHostKeys =
+    "hosts_better, hosts_worse, hosts_below, hosts_above, hosts_after, top_better, top_worse and spread";
 
 inline constexpr std::int64_t kClockSlack = 300;    // s
 inline constexpr std::size_t kMostLine = 65'536;    // bytes

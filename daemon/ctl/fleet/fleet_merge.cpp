@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/fleet/fleet_merge.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <map>
 #include <tuple>
 #include <utility>
 
@@ -10,15 +11,6 @@
 
 namespace wq {
 namespace {
-
-void merge_into(FleetEntry& sum, const FleetEntry& entry) {
-    if (entry.at == 0) return;
-    sum.key = entry.key;
-    sum.pooled.add(entry.pooled);
-    sum.at = std::max(sum.at, entry.at);
-    for (const Shard& shard : entry.shards.all())
-        if (!sum.shards.overlaps(shard)) sum.shards.add(shard);
-}
 
 // The host's name in the text of a line; "" if a simple search does not find it.
 std::string_view host_in(std::string_view line) {
@@ -87,10 +79,7 @@ std::string FleetMerge::take(std::string_view text) {
 std::string FleetMerge::what_is_missing(const FleetLine& line) {
     std::string out;
     if (line.is_merged() && !line.pooled.by_host && !std::exchange(told_hosts_, true))
-        out =
-            "it lacks some of hosts_better, hosts_worse, hosts_below, hosts_above, hosts_after, top_better, "
-            "top_worse and "
-            "spread: it counts, but makes no rule (reported once)";
+        out = fmt::format("it lacks some of {}: it counts, but makes no rule (reported once)", kByHostKeys);
     if (reader_.lacks_guard() && !std::exchange(told_guard_, true))
         out += std::string(out.empty() ? "" : "; ") +
                "there is no \"guard\": it counts against the candidate, but not for a rule (reported once)";
@@ -156,7 +145,7 @@ std::string FleetMerge::take_merged_line(const FleetLine& line) {
         if (known.merged.shards.overlaps(shard))
             return "its shard " + shard.text() +
                    " overlaps those of an earlier merged line of the same entry";
-    merge_into(known.merged, {line.key, line.pooled, line.at, line.shards});
+    known.merged.add(line);
     known.question->covered.insert(line.shards.all().begin(), line.shards.all().end());
     return {};
 }
@@ -171,23 +160,21 @@ bool FleetMerge::again() {
     for (auto& [key, question] : questions_) {
         for (const auto& [host, row] : question.rows)
             if (!row.cloned && !question.covers(host))
-                merge_into(row.known->hosts,
-                           {row.known->key, pooled(row.own, row.known->key.tolerance), row.at, {}});
+                row.known->hosts.add({row.known->key, pooled(row.own, row.known->key.tolerance), row.at, {}});
         question.rows.clear();
     }
     return ++bucket_ < buckets_;
 }
 
 std::vector<FleetEntry> FleetMerge::entries() const {
-    std::map<FleetKey, FleetEntry> sorted;
+    std::vector<FleetEntry> out;
     for (const auto& [key, known] : known_) {
         FleetEntry entry = known.hosts;
         if (entry.at > 0) entry.shards.add(options_.shard);  // all merged lines are within it
-        merge_into(entry, known.merged);
-        if (entry.at > 0) sorted.emplace(key, std::move(entry));
+        entry.add(known.merged);
+        if (entry.at > 0) out.push_back(std::move(entry));
     }
-    std::vector<FleetEntry> out;
-    for (auto& [key, entry] : sorted) out.push_back(std::move(entry));
+    std::ranges::sort(out, {}, &FleetEntry::key);
     return out;
 }
 

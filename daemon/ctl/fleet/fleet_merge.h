@@ -14,39 +14,23 @@
 
 namespace wq {
 
-// One key's evidence, of all hosts.
-struct FleetEntry {
-    FleetKey key;
-    Pooled pooled;
-    std::int64_t at = 0;  // s since 1970: the last pair of any host
-    Shards shards;        // the shards of its hosts
-};
-
 // "6.12" for "6.12 cpu smt cache numa system": what a policy's condition on the kernel can name.
 std::string series_of(const std::string& kernel);
 // Reduces KEY to the question that a rule answers: without the packages, the kernel's scopes, topology,
 // scheduler, partitions, tolerance, window, and whether the counter is a guard.
 void reduce_to_question(FleetKey& key);
 
-// Adds up the lines of ledgers. The caller passes all lines to take(), and repeats this as long as again()
-// returns true:
+// Adds up the lines of ledgers. The caller passes all lines to take(), and again as long as again() returns
+// true; then entries() is complete.
 //
-//     do {
-//         for (each line) print_if_any(merge.take(line));
-//     } while (merge.again());
-//     use(merge.entries());
+// For a host and question the line with the latest `at` counts, once. Refused by take(): lines with the same
+// host, key and time but other numbers (two machines with one machine ID: neither counts), a host's line
+// whose shard a merged line of its question covers, a merged line one of whose shards overlaps those of an
+// earlier one of its key, and what FleetLineReader refuses.
 //
-// Which lines count: for a host and question, the line with the latest `at`. A line that occurs twice counts
-// once. Two lines with the same host, key and time but different numbers come from two machines with the same
-// machine ID (a cloned image): neither counts. A host's line does not count if a merged line of its question
-// covers the host's shard. A merged line does not count if one of its shards overlaps those of an earlier
-// merged line of its key. take() returns an error for such cloned, covered and overlapping lines, and for
-// lines that FleetLineReader refuses.
-//
-// Memory: about 2 kB per key, and a row of about 250 bytes per host and question, with its newest line. There
-// are at most `most_rows` rows at a time. More hosts are merged in several rounds. Each round takes the hosts
-// of one bucket and skips all other lines after it has read the host's name. Repeated lines need no memory.
-// If some hosts are cloned or covered, one more round names their lines.
+// Memory: about 2 kB per key, and a row of about 250 bytes per host and question. Hosts that would need more
+// than `most_rows` rows are merged in several rounds, each with those of one bucket. If hosts are cloned or
+// covered, one more round names their lines.
 class FleetMerge {
   public:
     struct Options {
@@ -59,8 +43,7 @@ class FleetMerge {
 
     // Returns why LINE does not count, for people; "" if it counts, or is skipped, or was reported earlier.
     std::string take(std::string_view line);
-    // A remark about the last line given to take(), which is not refused; "" if there is none. Missing keys
-    // are only reported for the first line that lacks them.
+    // A remark about the last line given to take(), which is not refused; "" if there is none.
     [[nodiscard]] const std::string& note() const { return note_; }
     bool again();
     // Sorted by key. Complete after again() returned false.

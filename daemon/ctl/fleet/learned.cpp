@@ -27,19 +27,16 @@
 // What verdicts say about a class
 // ===============================
 //
-// next_step() decides what one workqueue holds on this host under one policy. rules_of() decides what the
-// comparisons of a class of workqueues found, no matter whether the policy or an operator asked for them, and
-// even if no workqueue of the class exists now. The rule is the same: a candidate is compared with a
-// baseline, and the winner is the next baseline. So the verdicts of a class are steps from one setting to
-// another. The latest verdict that is not undecided selects the steps that count: those that improved, from
-// the kernel's setting to the baseline of that verdict, and those that continue from there. If there are
-// none, the rule is `leave`, and the verdicts that regressed are its evidence.
+// next_step() decides what one workqueue holds under one policy, rules_of() what the comparisons of a class
+// found. The rule is the same: the winner of a comparison is the next baseline, so the verdicts of a class
+// are steps from one setting to another. The latest verdict that is not undecided selects the steps that
+// count: those that improved, from the kernel's setting to the baseline of that verdict, and those that
+// continue from there. If there are none, the rule is `leave`, and the verdicts that regressed are its
+// evidence.
 //
-// If masks give the workqueues of a class different CPUs, or changed the CPUs of the class, only the verdicts
-// on the CPUs of the latest verdict count. Of several verdicts on one pair of arms, the latest counts,
-// whatever the judge's settings were; so does the latest of several that improved on one setting. A step with
-// a wrong time (in the future) only shows that its candidate was our setting, not the kernel's. If the steps
-// contain such a verdict, there is no rule.
+// Only verdicts on the CPUs of the latest one count (masks may differ). Of several on one pair of arms, the
+// latest counts; so does the latest of several that improved on one setting. A step with a time in the future
+// only shows that its candidate was our setting, not the kernel's: then there is no rule.
 
 namespace wq::ctl {
 namespace {
@@ -329,16 +326,15 @@ LearnedTable table_for(const HostFacts& facts) {
             {}};
 }
 
-std::string export_heading(const ExportInput& in) {
-    const std::vector<std::string>& models = in.facts.cpu_models;
-    const std::string& model = models.empty() ? in.facts.cpu_vendor : models.front();
+std::string export_heading(const HostFacts& facts, const VerdictInput& in) {
+    const std::string& model = facts.cpu_models.empty() ? facts.cpu_vendor : facts.cpu_models.front();
     std::string out = fmt::format(
         "# wq-tuned's policy for machines of one kind: what experiments on one of them found. For\n"
         "# /etc/wq-tuned/wq-tuned.toml.d/NAME.toml; see wq-tuned.toml(5).\n"
         "#\n"
         "# Exported {} by wq-tunectl {} on\n",
         utc_text(in.now), version());
-    out += toml_comment("  kernel:   " + in.facts.kernel) + "\n";
+    out += toml_comment("  kernel:   " + facts.kernel) + "\n";
     out += toml_comment("  CPU:      " + (model.empty() ? "not known" : model)) + "\n";
     out += toml_comment("  topology: " + in.topology) + "\n";
     return out +
@@ -350,10 +346,10 @@ std::string export_heading(const ExportInput& in) {
 
 }  // namespace
 
-std::string exported_policy(const ExportInput& in) {
-    LearnedTable table = table_for(in.facts);
+std::string exported_policy(const HostFacts& facts, const VerdictInput& in) {
+    LearnedTable table = table_for(facts);
     std::string none;
-    for (const LearnedRule& rule : in.rules)
+    for (const LearnedRule& rule : rules_of(in))
         if (rule.why_none.empty())
             table.rules.push_back(rule);
         else
@@ -361,7 +357,7 @@ std::string exported_policy(const ExportInput& in) {
                                              rule.notes.back())) +
                     "\n";
     if (table.rules.empty()) return "";
-    return drop_in("learned", export_heading(in), {table}, in.now) +
+    return drop_in("learned", export_heading(facts, in), {table}, in.now) +
            (none.empty() ? "" : "\n# No rule for these classes:\n" + none);
 }
 
@@ -371,13 +367,12 @@ int export_policy(const Options& options) {
     const auto topology = read_topology(options.topology, options.root);
     if (!topology) return complain(topology.error().text);
     for (const std::string& warning : topology->warnings) complain(warning);
-    const FactsSource facts = facts_of(options, *topology);
-    const std::string fingerprint = machine_fingerprint(kernel_of(options), *topology);
-    const std::int64_t now = ::time(nullptr);
+    const KernelInfo kernel = kernel_of(options);
     // A verdict of any age counts until a newer one replaces it, because the daemon watches a setting that
     // improved and retries one that regressed.
-    const auto rules = rules_of({store.records(), kernel_key(kernel_of(options)), fingerprint, now});
-    const std::string text = exported_policy({facts(), fingerprint, rules, now});
+    const std::string text = exported_policy(
+        facts_of(options, *topology)(),
+        {store.records(), kernel_key(kernel), machine_fingerprint(kernel, *topology), ::time(nullptr)});
     if (text.empty())
         return complain(
             "no verdict of this kernel and topology (without CPUs that are offline now) is improved or "

@@ -30,9 +30,9 @@ struct LearnedTable {
 };
 
 // A policy drop-in that decides everything: mode tune, the scopes of TABLES (set first), `leave` for all
-// other workqueues, and @default unmanaged where no rule moves it. If a rule moves @default, a class that is
-// left names the scope that it had. Of two patterns the narrower one comes first. All rules expire kRuleDays
-// after NOW (s since 1970). SOURCE is the first word of the tables' names; HEADING has lines of comment.
+// other workqueues, and @default unmanaged where no rule moves it; where one does, a class that is left names
+// the scope that it had. Of two patterns the narrower one comes first. All rules expire kRuleDays after NOW
+// (s since 1970). SOURCE: the first word of the tables' names; HEADING: lines of comment.
 std::string drop_in(const std::string& source, const std::string& heading,
                     const std::vector<LearnedTable>& tables, std::int64_t now);
 inline constexpr int kRuleDays = 180;
@@ -43,19 +43,12 @@ struct VerdictInput {
     std::string topology;                       // and of this fingerprint()
     std::int64_t now = 0;                       // s since 1970
 };
-// Returns what the verdicts say about each class that has one of this kernel and topology, sorted by class.
-// It has no side effects. It depends neither on the policy nor on the workqueues that exist now.
+// What the verdicts say about each class that has one of this kernel and topology, sorted by class, whatever
+// the policy is and which workqueues exist now.
 std::vector<LearnedRule> rules_of(const VerdictInput& input);
 
-struct ExportInput {
-    HostFacts facts;                 // of the machine that learned
-    std::string topology;            // its fingerprint()
-    std::vector<LearnedRule> rules;  // rules_of() its verdicts
-    std::int64_t now = 0;            // s since 1970
-};
-// Returns RULES as one policy drop-in: a host table for machines of this kind with a kernel of this series,
-// and a rule for each class of workqueues. A fact that is not known of the machine becomes a comment, not a
-// condition. The text contains neither the host name nor the machine id. Returns "" if there is no rule.
-std::string exported_policy(const ExportInput& input);
+// These rules as one policy drop-in for machines like that of FACTS, which learned, with a kernel of this
+// series, without its name and machine id; "" if there is no rule.
+std::string exported_policy(const HostFacts& facts, const VerdictInput& input);
 
 }  // namespace wq::ctl

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/fleet/pooled.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 // How the evidence of many hosts becomes one
 // ==========================================
@@ -22,35 +25,28 @@
 //
 // At any time. min(E, 1000) of a martingale is a supermartingale, and so is a product of independent ones. So
 // one may look at the pool each hour and act as soon as there is enough. A watch's alarm begins a host's
-// comparison anew at E = 1. This loses evidence of harm, and at most a factor of ten of evidence against a
-// gain. A change without effect has an alarm once in 20,000 pairs.
+// comparison anew at E = 1, which loses evidence of harm and at most a factor of ten against a gain.
 //
-// Without one host. Even with a cap, one host can decide: if the evidence is just enough, its share of 900
-// decides. So a rule is based on what remains without the largest share of each stake. Then it would also be
-// made without any single host, and one host alone makes no rule. The same applies to the evidence of harm
-// that forbids a rule.
+// Without one host. If the evidence is just enough, one host's share of 900 decides. So a rule is based on
+// what remains without the largest share of each stake, and so is the harm that forbids a rule.
 //
-// Hosts that differ. The product tests "no host gains". If the candidate is a gain on some hosts and harm on
-// others, this is false and the product grows. But this says nothing about hosts that were not measured, and
-// a rule is for these. So if the effects of hosts visibly differ (Spread), hosts are counted
-// instead: each has one vote, the sign of its sum. If hosts that gain are not more frequent than others, the
-// votes are at worst fair coins, and a bet on them with the same stakes is an e-value: its factor is 2 / (1 +
-// exp(-k)) for a vote, and 2 / (1 + exp(k)) for a vote against. Its largest value for n hosts is 2^n, so few
-// hosts that differ make no rule. With fewer than four hosts it is not visible whether they differ.
-// (Simulated, docs/fleet.md: without votes, every second rule of a fleet whose hosts differ by 0.5% was wrong
-// after a week.)
+// Hosts that differ. The product tests "no host gains". A candidate that is a gain on some hosts and harm on
+// others lets it grow, but says nothing about the hosts that were not measured, for which a rule is. So if
+// the effects of hosts visibly differ (Spread), hosts are counted instead: each has one vote, the sign of its
+// sum. If hosts that gain are not more frequent than others, the votes are at worst fair coins, and a bet on
+// them with the same stakes is an e-value: its factor is 2 / (1 + exp(-k)) for a vote, and 2 / (1 + exp(k))
+// for a vote against. For n hosts it is 2^n at most, so few hosts that differ make no rule. (Simulated,
+// docs/fleet.md: without votes every second rule of a fleet whose hosts differ by 0.5% was wrong after a
+// week.)
 //
 // A few hosts that differ can look alike by chance: four hosts whose effects vary four times as much as their
-// noise do in 3% of the cases. So a rule may use at most a factor of 8 for each host but one: 512 with four
-// hosts. This passes if many rules pass, or if there are few questions. (Simulated: without this limit, one
-// in four fleets whose hosts differ by 2% and whose means are all 0 had a rule after an hour.)
+// noise do in 3% of the cases. So a rule may use at most a factor of 8 for each host but one. (Simulated:
+// without this limit one in four fleets whose hosts differ by 2% and whose means are all 0 had a rule after
+// an hour.)
 //
-// By host. A rule also needs the results of single hosts (the largest shares, the votes, how hosts differ,
-// and how many are worse). Not every program that adds up sums provides them. A merged line without them
-// counts in the pool, but no rule is based on a sum with such a line.
-//
-// Better and worse hosts. A mean hides that half of the hosts gain and half of them lose. So hosts with
-// enough evidence of their own are counted, in both directions.
+// By host. A rule also needs the results of single hosts, which not every program that adds up sums provides:
+// a merged line without them counts in the pool, but no rule is based on it. And since a mean hides that half
+// of the hosts lose, hosts with enough evidence of their own are counted, in both directions.
 
 namespace wq {
 namespace {
@@ -208,6 +204,23 @@ double Pooled::log_for_rule(const PooledSide& side) const {
 
 double Pooled::effect_percent() const {
     return pairs == 0 ? 0 : 100 * std::expm1(sum / static_cast<double>(pairs));
+}
+
+std::string e_text(double log) {
+    constexpr double kPlainLog = 6.907;  // below e^6.907 = 999.3 the number is printed without an exponent
+    if (std::abs(log) <= kPlainLog) return fmt::format("{:.3g}", std::exp(log));
+    const double log10 = log / std::numbers::ln10;
+    constexpr double kHalfDigit = 0.0021;  // log10(10 / 9.95): 9.95 is written as 10.0
+    const double exponent = std::floor(log10 + kHalfDigit);
+    return fmt::format("{:.1f}e{:+.0f}", std::pow(10, log10 - exponent), exponent);
+}
+
+std::string spread_text(const Pooled& p) {
+    if (!p.by_host) return "not known";
+    const bool mixed = are_many(p.better.hosts, p.hosts) && are_many(p.worse.hosts, p.hosts);
+    return fmt::format("{}{:.2f}%; {} better, {} worse", mixed ? "MIXED: " : "",
+                       100 * std::expm1(p.spread.deviation()), fmt::group_digits(p.better.hosts),
+                       fmt::group_digits(p.worse.hosts));
 }
 
 }  // namespace wq

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <string>
 
 #include "evidence/comparison.h"
 
@@ -29,9 +30,8 @@ struct Spread {
     void add(const Spread& other);
     // Standard deviation between hosts (DerSimonian and Laird, 1986), 0 if noise explains it all.
     [[nodiscard]] double deviation() const;
-    // Whether hosts differ more than by chance alone in 80% of the cases: Cochran's Q against its chi-squared
-    // distribution. With 8 hosts or more, this must hold without the most unusual host too. False for fewer
-    // than 3 hosts.
+    // Whether hosts differ more than by chance alone in 80% of the cases (Cochran's Q); of 8 hosts or more,
+    // also without the most unusual one. False for fewer than 3.
     [[nodiscard]] bool is_visible() const;
     friend bool operator==(const Spread&, const Spread&) = default;
 };
@@ -85,9 +85,8 @@ struct Pooled {
     // Marks the results of single hosts as not known.
     void forget_hosts();
     // What a rule may use of SIDE: the evidence without one host, but at most a factor of 8 for each host but
-    // one. If hosts visibly differ, at most ln of the e-value for "most hosts are better" (or worse), in
-    // which each host but one has a vote. 0 for fewer than kLeastHosts, and if the results of single hosts
-    // are not known.
+    // one, and if hosts visibly differ at most that of their votes. 0 for fewer than kLeastHosts, and if the
+    // results of single hosts are not known.
     [[nodiscard]] double log_for_rule(const PooledSide& side) const;
     // exp(mean of d) - 1 in percent: above zero is worse. 0 without pairs.
     [[nodiscard]] double effect_percent() const;
@@ -96,6 +95,13 @@ struct Pooled {
 
 // TOLERANCE of the counter: fraction, 0..1.
 Pooled pooled(const HostEvidence& host, double tolerance);
+
+// The e-value with the natural logarithm LOG: "0.031", "14.2", "3.0e+12". It may be too large for a double.
+std::string e_text(double log);
+// How hosts differ: the deviation between them, and how many are better or worse by their own evidence:
+// "0.35%; 12 better, 0 worse"; "MIXED: 2.10%; 40 better, 35 worse" if both are many; "not known" if a merged
+// line lacks these numbers.
+std::string spread_text(const Pooled& pooled);
 
 // A host's share in the pool for a stake whose e-value E has this logarithm: ln(0.1 + 0.9 min(E, 1000)).
 double share_of(double log_e);

@@ -4,14 +4,12 @@
 // Which evidence becomes a rule
 // =============================
 //
-// Hypotheses. Evidence is pooled over everything that the conditions of a host table cannot distinguish:
-// machines of one arch, vendor, model, number of cores, and cores per LLC, and kernels of one series. For
+// Hypotheses. Evidence is pooled over everything that the conditions of a host table cannot distinguish. For
 // each such sum there are two questions: is the candidate better (unless its counter is a guard), and is it
-// worse? All these questions together go through e-BH, so at most the promised share of the rules is wrong,
-// for any number of classes, kinds and candidates in a fleet. Sums of fewer than kLeastHosts hosts are left
-// out: they cannot pass, and the number of hosts does not depend on their results. Sums without the results
-// of single hosts are left out too. The evidence that counts is what remains without the largest share and,
-// if hosts differ, at most what the votes of hosts give (ctl/fleet/pooled.cpp).
+// worse? All of them together go through e-BH, so at most the promised share of the rules is wrong, for any
+// number of classes, kinds and candidates. Sums of fewer than kLeastHosts hosts are left out (they cannot
+// pass, and the number of hosts does not depend on their results), and sums without the results of single
+// hosts. What counts is Pooled::log_for_rule().
 //
 // Vetoes. A mean over hosts is not what each host gets. A comparison makes no rule for its candidate if, by
 // any of its counters or guards,
@@ -20,15 +18,13 @@
 //     share, or
 //   - a sum of two hosts or more has no results of single hosts, because a merged line lacks them.
 // If the reference is the kernel's setting, this also holds for the candidate against any other reference. A
-// veto sets the e-value to 0 before e-BH. A lowered e-value is still an e-value, so the guarantee of e-BH
-// holds.
+// veto sets the e-value to 0 before e-BH: a lowered e-value is still one.
 //
-// From arm to arm. The rule names the candidate that is better than the kernel's setting; if there are
-// several, the one with the most evidence. If another candidate is better than that arm, where a policy of
-// ours had set it, the rule names that candidate instead, and so on. If no candidate is better than the
-// kernel's setting, but one is better than an arm that a policy set, the rule names this one. If no candidate
-// is better, and one is worse than the kernel's setting, the rule is `leave`. If a candidate is worse than an
-// arm that a policy set, this says nothing about the kernel's setting and makes no rule.
+// From arm to arm. The rule names the candidate that is better than the kernel's setting, of several the one
+// with the most evidence; or, if another is better than that arm where a policy of ours had set it, that one,
+// and so on. If none is better than the kernel's setting, but one is better than an arm that a policy set,
+// the rule names this one. If none is better, and one is worse than the kernel's setting, the rule is
+// `leave`.
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
@@ -193,10 +189,8 @@ std::vector<FleetEntry> regrouped(const std::vector<FleetEntry>& entries, void (
     for (const FleetEntry& entry : entries) {
         FleetKey key = entry.key;
         reduce(key);
-        FleetEntry& sum = sums[key];
-        sum.key = key;
-        sum.pooled.add(entry.pooled);
-        sum.at = std::max(sum.at, entry.at);
+        sums[key].add(entry);
+        sums[key].key = key;
     }
     std::vector<FleetEntry> out;
     for (auto& [key, sum] : sums) out.push_back(std::move(sum));
@@ -214,9 +208,6 @@ FleetRules promoted(const std::vector<FleetEntry>& entries, double rate) {
     const auto would_pass = rejected(hypotheses, rate, false);
     FleetRules out;
     out.hypotheses = hypotheses.size();
-    std::ranges::copy_if(sums, std::back_inserter(out.unclear), [](const FleetEntry& sum) {
-        return sum.pooled.hosts >= kLeastHosts && !sum.pooled.by_host;
-    });
     std::map<FleetKey, Passed> classes;
     for (std::size_t i = 0; i < hypotheses.size(); i++) {
         const Hypothesis& h = hypotheses[i];

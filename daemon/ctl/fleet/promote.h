@@ -34,9 +34,6 @@ struct FleetDoubt {
 struct FleetRules {
     std::vector<FleetRule> rules;
     std::vector<FleetDoubt> doubts;  // sums that pass e-BH, but have a veto
-    // Sums without the results of single hosts: it is not known whether one host makes the rule, and whether
-    // many hosts are worse. They make no rule, and their counters veto the candidate.
-    std::vector<FleetEntry> unclear;
     std::size_t hypotheses = 0;
 };
 
@@ -44,9 +41,8 @@ struct FleetRules {
 FleetRules promoted(const std::vector<FleetEntry>& entries, double rate);
 
 // e-BH (Wang and Ramdas, "False discovery rate control with e-values", 2022): which of the m hypotheses whose
-// ln e-values are LOGS are rejected. On average, at most the share RATE (0..1) of the rejected hypotheses is
-// rejected wrongly, for any dependence between the e-values. The k largest e-values are rejected, for the
-// largest k for which the k-th largest e-value is at least m / (RATE k).
+// ln e-values are LOGS are rejected, on average at most the share RATE (0..1) of them wrongly. The k largest
+// e-values are rejected, for the largest k for which the k-th largest is at least m / (RATE k).
 std::vector<bool> e_bh(const std::vector<double>& logs, double rate);
 
 }  // namespace wq

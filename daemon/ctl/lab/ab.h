@@ -32,15 +32,14 @@ class Metric {
 };
 
 struct AbOptions {
-    // Exactly one of these four is set: scopes of a target, values of a file, commands, or only restoring
-    // what earlier runs left.
+    // Exactly one of these four: scopes of a target, values of a file, commands (the subject alone), or only
+    // restoring what earlier runs left.
     std::string target;
-    std::string file;  // absolute
-    std::vector<lab::CommandArm> commands;
+    std::string file;      // absolute
+    lab::Subject subject;  // of a file, whose path is not resolved yet, or of commands
     bool restore = false;
-    std::vector<Arm> arms;            // of target
-    bool sweep = false;               // in place of arms
-    std::vector<std::string> values;  // of file
+    std::vector<Arm> arms;  // of target
+    bool sweep = false;     // in place of arms
     Metric metric;
     bool higher_is_better = false;
     JudgeSettings settings;
@@ -55,8 +54,6 @@ struct AbOptions {
 
 // `wq-tunectl ab`: runs the command under each arm in turn, judges, and puts back what it changed.
 int ab(const std::string& root, const AbOptions& what);
-
-CommandRun set_up_ab(CLI::App& command, const Invocation& invocation);
 
 // If ARGV is a call of `ab`, moves the words after its `--` to COMMAND, because CLI11 would parse them as our
 // options. Returns the number of words that are left in ARGV.

@@ -13,7 +13,6 @@
 #include "ctl/lab/ab.h"
 #include "ctl/lab/lab.h"
 #include "ctl/machine.h"
-#include "ctl/output_file.h"
 #include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
 #include "machine/hwloc_topology.h"
@@ -55,14 +54,12 @@ Result<lab::Subject> scopes(const Paths& paths, const AbOptions& what) {
 
 Result<lab::Subject> subject_of(const Paths& paths, const AbOptions& what) {
     if (!what.target.empty()) return scopes(paths, what);
-    lab::Subject out{what.file, {}};
-    out.commands = what.commands;
-    for (const lab::CommandArm& arm : what.commands) out.rows.push_back({arm.name, {}});
-    for (const std::string& value : what.values) out.rows.push_back({value, {}});
-    if (what.file.empty()) return out;
-    const auto path = lab::resolve_value_file(paths.root, what.file);
-    if (!path) return tl::unexpected(path.error().in("--file"));
-    out.settings = {{*path, what.values}};
+    lab::Subject out = what.subject;
+    for (lab::Setting& setting : out.settings) {
+        const auto path = lab::resolve_value_file(paths.root, what.file);
+        if (!path) return tl::unexpected(path.error().in("--file"));
+        setting.path = *path;
+    }
     return out;
 }
 
@@ -75,7 +72,7 @@ Status check_first(const std::string& root, const AbOptions& what) {
         if (const auto path = lab::resolve_value_file(root, what.file); !path)
             return tl::unexpected(path.error().in("--file"));
     if (what.recording.empty()) return {};
-    return check_output(what.recording).map_error([](const Error& e) { return e.in("--export"); });
+    return lab::check_output(what.recording).map_error([](const Error& e) { return e.in("--export"); });
 }
 
 ordered_json report_of(const std::string& target, const Rounds& rounds, const std::string& stopped) {

@@ -13,7 +13,7 @@
 #include <pcre2.h>
 
 #include "base/text.h"
-#include "ctl/help_text.h"
+#include "ctl/command.h"
 #include "ctl/lab/ab.h"
 #include "ctl/setting_option.h"
 
@@ -26,25 +26,19 @@ std::string message_of(int code) {
     return reinterpret_cast<const char*>(text.data());
 }
 
-// A command's text for an error message: one short line of printable ASCII.
-std::string shown(std::string_view text) {
-    constexpr std::size_t kMost = 40;
-    std::string out(text.substr(0, kMost));
-    for (char& c : out)
-        if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
-    return out + (text.size() > kMost ? "..." : "");
-}
-
 constexpr unsigned kMostWarmups = 1000;
 constexpr const char* kReferenceArm = "reference";  // if only one --arm is given; has no commands
 
-// Adds the command to the usage line of --help, because CLI11 does not know of it.
-struct AbHelp : HelpText {
-    std::string make_usage(const CLI::App* app, std::string name) const override {
-        std::string text = CLI::Formatter::make_usage(app, std::move(name));
-        return text.insert(text.find_last_not_of('\n') + 1, " -- COMMAND...");
-    }
-};
+// An option each use of which adds a word.
+void add_list(CLI::App& ab, const char* name, std::vector<std::string>& out, const char* type,
+              const char* help) {
+    ab.add_option_function<std::string>(
+          name, [&out](const std::string& word) { out.push_back(word); }, help)
+        ->trigger_on_parse()
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+        ->type_name(type)
+        ->check(not_empty);
+}
 
 // Throws a ValidationError of OPTION if NAMES has fewer than two names, an empty one, or one twice.
 void check_names(const char* option, std::vector<std::string> names) {
@@ -66,10 +60,17 @@ struct AbWords {
         if (names.size() == 1 && names.front() == kReferenceArm)
             throw CLI::ValidationError("--arm",
                                        std::string("a single arm is compared with '") + kReferenceArm + "'");
-        if (names.size() == 1) what.commands.push_back({kReferenceArm, "", ""});
-        for (std::size_t i = 0; i < names.size(); i++) what.commands.push_back({names[i], dos[i], undos[i]});
-        if (names.size() == 1) names.emplace_back(kReferenceArm);
+        if (names.size() == 1)
+            for (auto* words : {&names, &dos, &undos})
+                words->insert(words->begin(), words == &names ? kReferenceArm : "");
         check_names("--arm", names);
+        for (std::size_t i = 0; i < names.size(); i++)
+            what.subject.commands.push_back({names[i], dos[i], undos[i]});
+        add_rows(names);
+    }
+
+    void add_rows(const std::vector<std::string>& arms) {
+        for (const std::string& arm : arms) what.subject.rows.push_back({arm, {}});
     }
 
     void check_arms() {
@@ -78,8 +79,11 @@ struct AbWords {
                 throw CLI::ValidationError("ab", "--arms or --sweep is required");
         } else if (!what.file.empty()) {
             if (what.file.front() != '/') throw CLI::ValidationError("--file", "an absolute path is needed");
-            what.values = values.size() == 1 ? lab::split(values.front()) : values;
-            check_names("--values", what.values);
+            if (values.size() == 1) values = lab::split(values.front());
+            check_names("--values", values);
+            what.subject.name = what.file;
+            what.subject.settings = {{what.file, values}};
+            add_rows(values);
         } else if (!names.empty()) {
             check_commands();
         } else {
@@ -138,9 +142,9 @@ Result<double> Metric::read(std::string_view output) const {
     const std::string_view group = output.substr(ends[2], ends[3] - ends[2]);
     const auto value = number_of<double>(group);
     if (!value || !std::isfinite(*value))
-        return fail(fmt::format("--metric found '{}', which is not a number", shown(group)));
+        return fail(fmt::format("--metric found {}, which is not a number", in_quotes(group)));
     if (*value <= 0)
-        return fail(fmt::format("--metric found {}; only numbers above 0 are compared", shown(group)));
+        return fail(fmt::format("--metric found {}; only numbers above 0 are compared", in_quotes(group)));
     return *value;
 }
 
@@ -161,31 +165,18 @@ CommandRun set_up_ab(CLI::App& command, const Invocation& invocation) {
     const auto words = std::make_shared<AbWords>();
     AbOptions& what = words->what;
     CLI::App* const ab = &command;
-    ab->formatter(std::make_shared<AbHelp>());
-    const auto text = [&](const char* name, std::string& out, const char* type, const char* help) {
-        ab->add_option(name, out, help)->type_name(type)->check(not_empty);
-    };
-    // Each use of the option adds a word.
-    const auto list = [&](const char* name, std::vector<std::string>& out, const char* type,
-                          const char* help) {
-        ab->add_option_function<std::string>(
-              name, [&out](const std::string& word) { out.push_back(word); }, help)
-            ->trigger_on_parse()
-            ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-            ->type_name(type)
-            ->check(not_empty);
-    };
-    text("--target", what.target, word::kTarget, "Compare scopes: a workqueue's name, or @default");
+    add_word(*ab, "--target", what.target, word::kTarget, "Compare scopes: a workqueue's name, or @default");
     add_setting(*ab, "--arms", "The reference and others; SCOPE:strict for a strict one", lab::parse_arms,
                 what.arms)
         ->type_name(word::kScopes);
     ab->add_flag("--sweep", what.sweep, "Compare all scopes that make different pools with the current one");
-    text("--file", what.file, word::kFile, "Compare values of a file in /sys or /proc");
-    list("--values", words->values, "VALUE,...",
-         "The reference and others; given more than once: one value each");
-    list("--arm", words->names, "NAME", "Compare commands: a name; more than once for more arms");
-    list("--do", words->dos, "CMD", "Shell command that applies this arm");
-    list("--undo", words->undos, "CMD", "Shell command that undoes it, before the next arm and at the end");
+    add_word(*ab, "--file", what.file, word::kFile, "Compare values of a file in /sys or /proc");
+    add_list(*ab, "--values", words->values, "VALUE,...",
+             "The reference and others; given more than once: one value each");
+    add_list(*ab, "--arm", words->names, "NAME", "Compare commands: a name; more than once for more arms");
+    add_list(*ab, "--do", words->dos, "CMD", "Shell command that applies this arm");
+    add_list(*ab, "--undo", words->undos, "CMD",
+             "Shell command that undoes it, before the next arm and at the end");
     ab->add_flag("--restore", what.restore, "Put back what an earlier ab left, and do nothing else");
     add_setting(*ab, "--metric", "time, or a pattern with one group: a number in the command's output",
                 Metric::parse, what.metric)
@@ -203,7 +194,8 @@ CommandRun set_up_ab(CLI::App& command, const Invocation& invocation) {
                 kMostWarmups);
     ab->add_flag("--ignore-failure", what.ignore_failure, "Runs that fail count too");
     ab->add_flag("--show-output", what.show_output, "The command's output, to stderr");
-    text("--export", what.recording, word::kFile, "A CSV file to write: the pairs, for `wq-tunectl judge`");
+    add_word(*ab, "--export", what.recording, word::kFile,
+             "A CSV file to write: the pairs, for `wq-tunectl judge`");
     ab->add_flag("--json", what.json, kJsonHelp);
     relate(*ab, &CLI::Option::needs,
            {{"--arms", "--target"},

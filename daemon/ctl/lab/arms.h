@@ -52,19 +52,18 @@ struct ScopesOf {
     const KernelInfo& kernel;
 };
 // ARMS, as they are parsed, of TARGET. If empty: the scope in place, then one scope of each other partition,
-// coarsest first; or, if ALL, all scopes of the kernel, also those that make the same pods and where the pods
-// are not known. The plan is by the CPUs alone, without the policy, which is for the daemon. Errors: TARGET
-// must not be written, or may hold a setting that wq-tuned left, which is not the kernel's; the kernel lacks
-// a scope; nothing to compare.
+// coarsest first; or, if ALL, all scopes of the kernel. The plan is by the CPUs alone, without the policy,
+// which is for the daemon. Errors: TARGET must not be written, or may hold a setting that wq-tuned left; the
+// kernel lacks a scope; nothing to compare.
 Result<Subject> scope_arms(const Paths& paths, const ScopesOf& machine, Workqueue target,
                            std::vector<Arm> arms, bool all = false);
 
-// Puts the arms of a subject in place.
+// Puts the arms of a subject in place. What undoes a write or a command is on disk before it.
 //
 // Of a file with Form::choice, the kernel may show a different text than was written ("Y" for "1",
-// "mq-deadline [none]"), so values are compared as they are read, and begin() finds out how each one is
-// shown. The undo of a command is saved to disk before the command runs; it runs before the next arm.
-class ArmSwitcher : public Switcher {
+// "mq-deadline [none]"), so begin() finds out how each value is shown. The undo of a command runs before the
+// next arm.
+class ArmSwitcher {
   public:
     // APPLY and UNDO run commands; a signal must not end one of UNDO. GO_ON: Interrupts::check().
     struct Tools {
@@ -76,13 +75,12 @@ class ArmSwitcher : public Switcher {
     ArmSwitcher(Tools tools, LeftStore store, const Subject& subject);
 
     // For Form::choice, writes the current value first, to check that it can be restored, then each value
-    // once. Errors: the file does not accept a value or its own current value, or shows two values alike.
-    Status begin() override;
-    // Errors: an external writer changed a file (it stays as found, and is not restored); the file is
-    // another one now; the kernel stored another value; errno; a command failed. After a failed `apply` its
-    // undo is still on disk.
-    Status to(std::size_t arm) override;
-    Status check() override;
+    // once. Error: also a file that shows two values alike.
+    Status begin();
+    // Errors: an external writer changed a file (it stays as found); the kernel stored another value; a
+    // command failed, whose undo is still on disk.
+    Status to(std::size_t arm);
+    Status check();  // for an external writer
 
   private:
     struct File {

@@ -24,7 +24,7 @@ struct BenchSettings {
     std::vector<std::string> loads = {"write", "read"};
 };
 
-// fio, whose threads read or write random blocks with O_DIRECT, each with several in flight. So a few CPUs
+// fio, whose threads read or write random blocks with O_DIRECT. With several in flight each, a few CPUs
 // submit more work than they can do alone, and the scope decides which other CPUs help.
 class Fio {
   public:
@@ -66,20 +66,18 @@ Measured run_bench(const BenchTools& tools, const ScopesOf& machine, const Bench
 // A result of `bench` as --json prints it, --save stores it and --compare reads it.
 using BenchResult = nlohmann::ordered_json;
 
-// TIME: s since 1970. HOST identifies what was measured, without the name of the host, so that results can be
-// published.
+// TIME: s since 1970. HOST: what was measured, without its name, so that results can be published.
 BenchResult bench_result(std::int64_t time, const nlohmann::ordered_json& host, const BenchSettings& settings,
                          const Measured& measured);
 // Parses what bench_result() made. Error: EBADMSG if TEXT is not a benchmark of this format. The functions
 // below throw a json::exception if the rest is wrong.
 Result<BenchResult> parse_result(const std::string& text);
 
-// For each load, the figures of each scope; then the findings, the host and the settings, ready to be pasted.
-// Of several results, each with the name of its file, one table whose rows are numbered.
+// For each load, the figures of each scope; then the findings, the host and the settings. Of several results,
+// each with the name of its file, one table whose rows are numbered.
 using Results = std::vector<std::pair<std::string, BenchResult>>;
 std::string bench_table(const Results& results, std::size_t columns, bool colour);
-// The result as a page for a browser, like that of `wq-tunectl report`; it loads no other files. MACHINE:
-// HTML of the machine's drawing. The page does not contain the host's name.
+// The result as a page for a browser, like that of `wq-tunectl report`. MACHINE: HTML of its drawing.
 std::string bench_page(const BenchResult& result, const std::string& machine);
 
 }  // namespace wq::lab

@@ -12,7 +12,6 @@
 #include "ctl/json_values.h"
 #include "ctl/lab/bench.h"
 #include "ctl/machine.h"
-#include "ctl/output_file.h"
 #include "ctl/render/terminal.h"
 #include "ctl/report/report.h"
 #include "ctl/setting_option.h"
@@ -102,9 +101,6 @@ int run(const BenchOptions& options, const BenchTools& tools, const lab::ScopesO
 }
 
 void add_options(CLI::App& command, BenchOptions& o) {
-    const auto file = [&](const char* name, auto& out, const char* help) {
-        command.add_option(name, out, help)->type_name(word::kFile)->check(not_empty);
-    };
     command.add_option("--seconds", o.settings.seconds, "Measured time of each run; default 1")
         ->type_name(word::kNumber)
         ->check(seconds_between(kLeastSeconds, kMostSeconds));
@@ -121,9 +117,9 @@ void add_options(CLI::App& command, BenchOptions& o) {
             "What fio does; default both, each in its own runs")
         ->type_name(word::kLoad)
         ->check(CLI::IsMember({"write", "read", "both"}).description(""));
-    file("-o,--output", o.page, "Write the result as a page for a browser");
-    file("--save", o.save, "Write the result for --compare");
-    file("--compare", o.compare, "One table of saved results; nothing is run");
+    add_word(command, "-o,--output", o.page, word::kFile, "Write the result as a page for a browser");
+    add_word(command, "--save", o.save, word::kFile, "Write the result for --compare");
+    add_word(command, "--compare", o.compare, word::kFile, "One table of saved results; nothing is run");
     command.add_flag("--restore", o.restore,
                      "Restore scopes and remove devices that an earlier run left, and do nothing else");
     command.add_flag("--json", o.json, kJsonHelp);
@@ -147,7 +143,7 @@ int bench(const BenchOptions& options, const BenchTools& tools) {
     const std::string& root = tools.lab.paths.root;
     if (root.empty() && ::geteuid() != 0) return complain("bench makes devices: only root can");
     for (const std::string& path : {options.save, options.page})
-        if (const auto can = path.empty() ? Status{} : check_output(path); !can)
+        if (const auto can = path.empty() ? Status{} : lab::check_output(path); !can)
             return complain(can.error().text);
     if (const auto can = options.restore ? Status{} : tools.fio.check(); !can)
         return complain(can.error().text);

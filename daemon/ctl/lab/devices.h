@@ -27,13 +27,10 @@ using RunCommand = std::function<Status(const std::vector<std::string>& words)>;
 // Runs them with PROCESSES; no signal ends them.
 RunCommand runs(const Processes& processes);
 
-// Makes and removes the two devices of a benchmark: dm-crypt over null_blk, which drops what is written.
-// null_blk makes or removes a single device by a folder of configfs, so other null_blk devices and /dev/ramN
-// are not touched. In contrast, brd makes all of its devices when it is loaded, zram compresses, and a loop
-// device has its own workqueues. NAME is a result of new_device_name(), so devices of other programs do not
-// have it. Removing a device that exists only in part, or not at all, is no error.
-//
-// Writes below /sys without WorkqueueFs, but only to the folder that it made.
+// Makes and removes the two devices of a benchmark: dm-crypt over null_blk, which drops what is written, and
+// which makes a single device by a folder of configfs. (brd makes all of its devices when it is loaded, zram
+// compresses, and a loop device has its own workqueues.) NAME is a result of new_device_name(), so devices of
+// other programs do not have it. Removing a device that exists only in part, or not at all, is no error.
 class Devices {
   public:
     // ROOT: prefix of /sys and /dev. RUN: runs modprobe.
@@ -45,19 +42,16 @@ class Devices {
     // Whether the driver of the lower device is loaded.
     [[nodiscard]] virtual bool has_driver() const;
     virtual Status load_driver();
-    // Makes a device of BYTES that needs no memory, because it drops what is written. Returns its number,
-    // "250:0".
+    // Makes a device of BYTES and returns its number, "250:0".
     virtual Result<std::string> make_ram(const std::string& name, std::uint64_t bytes);
-    // Makes a dm-crypt device over all BYTES of the device with the number RAM. Its random key is not kept
-    // anywhere.
+    // Over all BYTES of the device with the number RAM. Its random key is not kept anywhere.
     virtual Result<CryptDevice> make_crypt(const std::string& name, const std::string& ram,
                                            std::uint64_t bytes);
 
     // Error: EBUSY if a process keeps it open longer than udev examines a device.
     virtual Status remove_crypt(const std::string& name);
     virtual Status remove_ram(const std::string& name);
-    // Does nothing and returns true if another program has loaded the driver meanwhile. Returns false if it
-    // is in use for longer than udev examines a device.
+    // False if it is in use for longer than udev examines a device. What another program loaded stays.
     virtual bool unload_driver();
 
   private:

@@ -32,11 +32,13 @@ struct Lab {
 // left.
 int in_lab(const Lab& lab, bool only_restore, const std::function<int()>& work);
 
-// Does WORK of COMMAND ("ab" or "bench"), from its first change of the machine to its last, and then always
-// puts back the machine of LAB: in the guardian, or in this process if the guardian was killed. Error: that
-// of the work; if the work succeeded, LEFT if something is left.
+// Does WORK of COMMAND ("ab" or "bench"), and then always puts back the machine: in the guardian, or in this
+// process if the guardian was killed. Error: that of the work, else LEFT if something is left.
 Status run_guarded(const Lab& lab, const std::string& command, const std::string& left,
                    const std::function<Status()>& work);
+
+// Checks whether write_output() could write to PATH now, so that a mistyped name does not cost a long run.
+Status check_output(const std::string& path);
 
 // Runs ROUNDS of SUBJECT, with progress on stderr. An error ends them; ROUNDS keeps the earlier measurements.
 Status compare(const Lab& lab, const Subject& subject, Rounds& rounds, unsigned warm_ups,

@@ -29,7 +29,7 @@ class ValueFiles {
     ValueFiles& operator=(const ValueFiles&) = delete;
     virtual ~ValueFiles() = default;
 
-    // Returns the whole content of PATH. Errors: errno; EFBIG for more than kMaxFile bytes.
+    // The whole content of PATH.
     [[nodiscard]] virtual Result<Content> read(const std::string& path) const;
     // Writes VALUE with one write(2), without a newline, because some parameters would store it. Writes an
     // empty value as a newline, because the kernel ignores a write of no bytes. Error: ENODEV if PATH has
@@ -37,8 +37,8 @@ class ValueFiles {
     virtual Status write(const std::string& path, ino_t inode, const std::string& value);
 };
 
-// PATH below ROOT ("" is the machine) without links. Errors: it is not absolute (EINVAL), is not a file
-// (EINVAL), is outside of /sys and /proc (EPERM), or errno.
+// PATH below ROOT ("" is the machine) without links. Errors: it is not absolute, not a file, or outside of
+// /sys and /proc.
 Result<std::string> resolve_value_file(const std::string& root, const std::string& path);
 
 // How the value of a file is found in its content.
@@ -80,10 +80,9 @@ class LeftStore {
   public:
     explicit LeftStore(std::string path) : path_(std::move(path)) {}
 
-    // In the order in which they were first put. Errors: the file cannot be read, or is not ours (EBADMSG).
+    // In the order in which they were first put.
     [[nodiscard]] Result<std::vector<Left>> load() const;
-    // Adds LEFT, or replaces the entry of the same file, arm or device. Errors: those of load(); EILSEQ for a
-    // text that is not UTF-8; errno.
+    // Adds LEFT, or replaces the entry of the same file, arm or device. Error: also a text that is not UTF-8.
     [[nodiscard]] Status put(const Left& left) const;
     // Removes the entry of the same file, arm or device. Without entries there is no file.
     [[nodiscard]] Status drop(const Left& left) const;
@@ -93,9 +92,9 @@ class LeftStore {
     std::string path_;
 };
 
-// The content of a file of LEFT now. Error: ENODEV if it is another file now; those of read().
+// The content of a file of LEFT now. Error: also ENODEV if it is another file now.
 Result<std::string> read_left(const ValueFiles& files, const LeftFile& left);
-// Writes the value that the file of LEFT had at first. Errors: it has another value afterwards; errno.
+// Writes the value that the file of LEFT had at first. Error: also if it has another value afterwards.
 Status put_value_back(ValueFiles& files, const LeftFile& left);
 
 // Runs a command of an arm. Errors: it failed (the text contains its output); EINTR if a signal ended it.
@@ -110,9 +109,9 @@ struct Hands {
     Shell shell;  // no signal ends its commands
 };
 
-// Puts back what STORE has, the last first, and drops it. Restores a file only if its content may be ours,
-// and checks it afterwards; the value of an external writer stays. Runs an undo that failed before only if
-// AGAIN. Logs and keeps what could not be put back. Returns whether nothing is left.
+// Puts back what STORE has, the last first, and drops it; logs and keeps what could not be put back. The
+// value of an external writer stays. Runs an undo that failed before only if AGAIN. Returns whether nothing
+// is left.
 bool put_back(const LeftStore& store, const Hands& hands, Log& log, bool again);
 
 }  // namespace wq::lab

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <limits>
 #include <numeric>
 
 #include "base/clock.h"
@@ -27,25 +26,17 @@
 // candidate has no effect, the swap changes no measured number, including those of the other arms. So given
 // all sizes, both signs of the difference have probability 1/2. The e-value needs nothing else.
 //
-// The two windows need not be adjacent: drift between them adds noise but no bias. The pairs of two
-// candidates share the reference's windows, so their verdicts depend on each other. Alpha applies to each
-// candidate and each side separately: with n candidates without effect, the probability of at least one
-// wrong verdict is at most 2 n alpha. Only past rounds decide which arms take part in a round, and the
-// argument holds for any given past.
+// Drift between the two windows adds noise but no bias. The pairs of two candidates share the reference's
+// windows, so their verdicts depend on each other: alpha applies to each candidate and each side, and with n
+// candidates without effect a verdict is wrong with probability 2 n alpha at most. Only past rounds decide
+// which arms take part in a round, and the argument holds for any given past.
 
 namespace wq::lab {
 
 std::vector<std::size_t> random_order(std::size_t count, const Random& random) {
-    struct Generator {
-        using result_type = std::uint64_t;
-        static constexpr result_type min() { return 0; }
-        static constexpr result_type max() { return std::numeric_limits<result_type>::max(); }
-        result_type operator()() const { return random(); }
-        const Random& random;
-    };
     std::vector<std::size_t> order(count);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::shuffle(order.begin(), order.end(), Generator{random});
+    for (std::size_t i = count; i > 1; i--) std::swap(order[i - 1], order[random() % i]);
     return order;
 }
 
@@ -174,10 +165,10 @@ Conditions conditions_of(const Paths& paths) {
     return {time_suspended(), cpu_state(paths)};
 }
 
-Status run_rounds(Rounds& rounds, Switcher& switcher, unsigned warm_ups, const Edges& edges) {
-    if (auto begun = switcher.begin(); !begun) return begun;
+Status run_rounds(Rounds& rounds, unsigned warm_ups, const Edges& edges) {
+    if (auto begun = edges.begin(); !begun) return begun;
     for (unsigned i = 0; i < warm_ups; i++) {
-        if (auto switched = i == 0 ? switcher.to(0) : Status{}; !switched) return switched;
+        if (auto switched = i == 0 ? edges.switch_to(0) : Status{}; !switched) return switched;
         if (const auto run = edges.measure(0); !run) return tl::unexpected(run.error());
     }
     unsigned dropped = 0;
@@ -186,7 +177,7 @@ Status run_rounds(Rounds& rounds, Switcher& switcher, unsigned warm_ups, const E
         const Conditions before = edges.conditions();
         std::map<std::size_t, Figures> runs;
         for (const std::size_t arm : order) {
-            if (auto switched = switcher.to(arm); !switched) return switched;
+            if (auto switched = edges.switch_to(arm); !switched) return switched;
             const auto run = edges.measure(arm);
             if (!run) return tl::unexpected(run.error());
             runs[arm] = *run;
@@ -200,7 +191,7 @@ Status run_rounds(Rounds& rounds, Switcher& switcher, unsigned warm_ups, const E
         dropped = 0;
         rounds.add(runs);
     }
-    return switcher.check();
+    return edges.end();
 }
 
 unsigned count_kworkers(const Paths& paths) {

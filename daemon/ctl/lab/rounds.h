@@ -19,24 +19,6 @@ namespace wq::lab {
 // Returns uniformly distributed 64-bit numbers.
 using Random = std::function<std::uint64_t()>;
 
-// Switches between the arms of a comparison. The original state is saved to disk before the first change, so
-// that any process that finds it there can restore it.
-class Switcher {
-  public:
-    Switcher() = default;
-    Switcher(const Switcher&) = delete;
-    Switcher& operator=(const Switcher&) = delete;
-    virtual ~Switcher() = default;
-
-    // Saves the original state to disk. Call it once, before the other functions.
-    virtual Status begin() { return {}; }
-    // Switches to arm number ARM. Writes even if it is already in place, so that all runs start the same way.
-    // Errors: the change failed, or an external writer changed what the arms change.
-    virtual Status to(std::size_t arm) = 0;
-    // Checks for an external writer. Does not switch.
-    virtual Status check() { return {}; }
-};
-
 // 0..COUNT-1 in random order; all orders have the same probability.
 std::vector<std::size_t> random_order(std::size_t count, const Random& random);
 
@@ -80,12 +62,11 @@ nlohmann::ordered_json row_json(const char* name, const Row& row, bool is_refere
 // one pair of each candidate and its reference. It uses no clock, file or command.
 class Rounds {
   public:
-    // At least two ROWS. SETTINGS must be within their ranges; max_pairs is the limit of rounds. The
-    // tolerance of COUNTER is that of SETTINGS. ALL_PAIRS: continue after verdicts.
+    // At least two ROWS. SETTINGS: max_pairs is the limit of rounds; their tolerance is COUNTER's. ALL_PAIRS:
+    // continue after verdicts.
     Rounds(std::vector<Row> rows, const JudgeSettings& settings, ComparedCounter counter, bool all_pairs);
 
-    // The arms of the next round in the order to run them: references and all arms without a verdict.
-    // Empty if the comparison is over.
+    // The arms of the next round, references and those without a verdict, in random order; empty: it is over.
     [[nodiscard]] std::vector<std::size_t> next(const Random& random) const;
     // Adds a complete round: the figures of each arm in it, with values above 0.
     void add(const std::map<std::size_t, Figures>& runs);
@@ -145,7 +126,11 @@ Conditions conditions_of(const Paths& paths);
 
 // The external functions of a comparison.
 struct Edges {
+    std::function<Status()> begin;  // called once, before the others; see ArmSwitcher
+    // Switches to ARM. Writes even if it is already in place, so that all runs start the same way.
+    std::function<Status(std::size_t arm)> switch_to;
     std::function<Result<Figures>(std::size_t arm)> measure;  // runs ARM once, after the switch to it
+    std::function<Status()> end;                              // error: an external writer
     std::function<Conditions()> conditions;
     Random random;
     std::function<void(const std::string&)> progress;  // called before each round
@@ -153,9 +138,9 @@ struct Edges {
 
 inline constexpr unsigned kMostDropped = 10;  // the run fails after this many dropped rounds in a row
 
-// Runs the reference WARM_UPS times, and then rounds until the comparison is over. Each run of a round
-// follows a switch to its arm. An error ends it; ROUNDS keeps the earlier measurements.
-Status run_rounds(Rounds& rounds, Switcher& switcher, unsigned warm_ups, const Edges& edges);
+// Runs the reference WARM_UPS times, and then rounds until the comparison is over. An error ends it; ROUNDS
+// keeps the earlier measurements.
+Status run_rounds(Rounds& rounds, unsigned warm_ups, const Edges& edges);
 
 // Counts the threads named kworker/u*: the workers of all unbound pools, of any workqueue, strict or not,
 // busy or idle (kernel/workqueue.c, format_worker_id()). An idle worker stays for five minutes.

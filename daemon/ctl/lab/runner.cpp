@@ -12,6 +12,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -30,160 +31,136 @@ constexpr std::array kEnding{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 constexpr int kGrace = 2000;  // ms for a command to end after SIGTERM
 
-struct Child {
-    pid_t pid = -1;
-    Fd pidfd;
-    Fd output;  // read end of its stdout; only if it is captured
-    Clock::time_point began;
-};
-
 std::string signal_name(int signal) {
     const char* name = ::sigabbrev_np(signal);
     return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
 }
 
-// The context of a command.
-struct Around {
-    const Processes& processes;
-    Output output;
-    bool to_the_end;
-    void tell(pid_t group) const {
-        if (processes.guardian != nullptr) processes.guardian->watch(group);
-    }
-    [[nodiscard]] std::optional<int> signal() const {
-        return to_the_end ? std::nullopt : processes.interrupts.next();
-    }
-    [[nodiscard]] bool captures() const { return output != Output::drop && output != Output::show; }
-};
-
-struct Plumbing {
-    Fd null;
-    std::array<Fd, 2> error;   // reports a failed exec
-    std::array<Fd, 2> output;  // the command's stdout; open only if it is captured
-};
-
-Status open_pipe(std::array<Fd, 2>& out) {
+// Reading end, writing end.
+Result<std::array<Fd, 2>> make_pipe(const char* what) {
     std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("pipe", errno);
-    out = {Fd(ends[0]), Fd(ends[1])};
-    return {};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno(what, errno);
+    return std::array{Fd(ends[0]), Fd(ends[1])};
 }
 
-// Runs after fork(), so it only uses async-signal-safe functions.
-[[noreturn]] void exec_command(const Plumbing& pipes, char* const* words, const Around& around,
-                               pid_t parent) {
-    const auto give_up = [&] {
-        const int code = errno;
-        (void)!::write(pipes.error[1].get(), &code, sizeof code);
-        ::_exit(127);
-    };
+// A command that runs.
+class Child {
+  public:
+    Child(const Processes& processes, Output output, bool to_the_end)
+        : processes_(processes), output_(output), to_the_end_(to_the_end) {}
+
+    Status start(const std::vector<std::string>& words);
+    // Returns when the command has ended. Background processes may keep its output open.
+    Status follow(Ran& run);
+    // Waits for the command, which has ended or was killed. Its PID cannot be reused before this.
+    [[nodiscard]] int reap() const {
+        processes_.guardian.watch(0);
+        int status = 0;
+        while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+        }
+        return status;
+    }
+    // Ends the command's whole group and waits for the command.
+    void end() const {
+        ::kill(-pid_, SIGTERM);
+        pollfd wait{pidfd_.get(), POLLIN, 0};
+        ::poll(&wait, 1, kGrace);
+        ::kill(-pid_, SIGKILL);
+        (void)reap();
+    }
+
+  private:
+    [[noreturn]] void exec(char* const* words, int null, int out, int error, pid_t parent) const;
+    Status take_output(std::string& text);
+
+    const Processes& processes_;
+    const Output output_;
+    const bool to_the_end_;
+    pid_t pid_ = -1;
+    Fd pidfd_;
+    Fd captured_;  // read end of its stdout
+    Clock::time_point began_;
+};
+
+// Runs after fork(), so it only uses async-signal-safe functions. ERROR: a pipe for a failed exec.
+void Child::exec(char* const* words, int null, int out, int error, pid_t parent) const {
     // If we are killed by SIGKILL, the command is killed too, even if the guardian was killed.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(127);
     ::setpgid(0, 0);
     // Tell the guardian from here, before the group can have a second process.
-    around.tell(::getpid());
-    around.processes.interrupts.undo(around.to_the_end);
-    const int out = pipes.output[1]                 ? pipes.output[1].get()
-                    : around.output == Output::show ? STDERR_FILENO
-                                                    : pipes.null.get();
-    if (around.output == Output::capture_all && ::dup2(out, STDERR_FILENO) < 0) give_up();
-    if (::dup2(pipes.null.get(), STDIN_FILENO) < 0 || ::dup2(out, STDOUT_FILENO) < 0) give_up();
-    ::execvp(words[0], words);
-    give_up();
+    processes_.guardian.watch(::getpid());
+    processes_.interrupts.undo(to_the_end_);
+    if ((output_ != Output::capture_all || ::dup2(out, STDERR_FILENO) >= 0) &&
+        ::dup2(null, STDIN_FILENO) >= 0 && ::dup2(out, STDOUT_FILENO) >= 0)
+        ::execvp(words[0], words);
+    const int code = errno;
+    (void)!::write(error, &code, sizeof code);
     ::_exit(127);
 }
 
-Result<Child> start(const std::vector<std::string>& words, const Around& around) {
-    Plumbing pipes;
-    pipes.null = Fd(::open("/dev/null", O_RDWR | O_CLOEXEC));
-    if (!pipes.null) return fail_errno("/dev/null", errno);
-    if (auto made = open_pipe(pipes.error); !made) return tl::unexpected(made.error());
-    if (around.captures())
-        if (auto made = open_pipe(pipes.output); !made) return tl::unexpected(made.error());
+Status Child::start(const std::vector<std::string>& words) {
+    const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    if (!null) return fail_errno("/dev/null", errno);
+    auto error = make_pipe("pipe"), captured = make_pipe("pipe");
+    if (!error || !captured) return tl::unexpected(error ? captured.error() : error.error());
+    const int out = output_ == Output::drop   ? null.get()
+                    : output_ == Output::show ? STDERR_FILENO
+                                              : (*captured)[1].get();
     std::vector<char*> argv;
     for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
     argv.push_back(nullptr);
-    Child child;
     const pid_t parent = ::getpid();
-    child.began = Clock::now();
-    child.pid = ::fork();
-    if (child.pid < 0) return fail_errno("fork", errno);
-    if (child.pid == 0) exec_command(pipes, argv.data(), around, parent);
-    ::setpgid(child.pid, child.pid);  // also in the parent, because parent and child race
-    pipes.error[1] = Fd();
+    began_ = Clock::now();
+    pid_ = ::fork();
+    if (pid_ < 0) return fail_errno("fork", errno);
+    if (pid_ == 0) exec(argv.data(), null.get(), out, (*error)[1].get(), parent);
+    ::setpgid(pid_, pid_);  // also in the parent, because parent and child race
+    (*error)[1] = Fd();
     int code = 0;
-    if (::read(pipes.error[0].get(), &code, sizeof code) == sizeof code) {
-        around.tell(0);
-        ::waitpid(child.pid, nullptr, 0);
+    if (::read((*error)[0].get(), &code, sizeof code) == sizeof code) {
+        (void)reap();
         return fail_errno(words.front(), code);
     }
     // glibc 2.36 declares pidfd_open() only for C.
-    child.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
-    if (!child.pidfd) {
+    pidfd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+    if (!pidfd_) {
         code = errno;
-        ::kill(-child.pid, SIGKILL);
-        around.tell(0);
-        ::waitpid(child.pid, nullptr, 0);
+        ::kill(-pid_, SIGKILL);
+        (void)reap();
         return fail_errno("pidfd_open", code);
     }
-    child.output = std::move(pipes.output[0]);
-    if (child.output) ::fcntl(child.output.get(), F_SETFL, O_NONBLOCK);
-    return child;
+    captured_ = std::move((*captured)[0]);
+    ::fcntl(captured_.get(), F_SETFL, O_NONBLOCK);
+    return {};
 }
 
-// Waits for the command, which has ended or was killed. Its PID cannot be reused before this.
-int reap(const Child& child, const Around& around) {
-    around.tell(0);
-    int status = 0;
-    while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return status;
-}
-
-// Ends the command's whole group and waits for the command.
-void end(const Child& child, const Around& around) {
-    ::kill(-child.pid, SIGTERM);
-    pollfd wait{child.pidfd.get(), POLLIN, 0};
-    ::poll(&wait, 1, kGrace);
-    ::kill(-child.pid, SIGKILL);
-    reap(child, around);
-}
-
-// Reads the available output of CHILD. Error: more than kMostOutput bytes.
-Status take_output(Child& child, std::string& text) {
+// Reads the available output. Error: more than kMostOutput bytes.
+Status Child::take_output(std::string& text) {
     std::array<char, 65536> buffer{};
-    while (child.output) {
-        const ssize_t n = ::read(child.output.get(), buffer.data(), buffer.size());
+    while (captured_) {
+        const ssize_t n = ::read(captured_.get(), buffer.data(), buffer.size());
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN) break;
-        if (n <= 0) {
-            child.output = Fd();
-            break;
-        }
-        text.append(buffer.data(), static_cast<std::size_t>(n));
+        if (n <= 0) captured_ = Fd();
+        text.append(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
         if (text.size() > kMostOutput)
             return fail(fmt::format("more than {} bytes of output", kMostOutput), EFBIG);
     }
     return {};
 }
 
-tl::unexpected<Error> interrupted(int signal) {
-    return fail("interrupted by " + signal_name(signal), EINTR);
-}
-
-// Returns when the command has ended. Background processes may keep its output open.
-Status follow(Child& child, const Around& around, Ran& run) {
+Status Child::follow(Ran& run) {
     for (;;) {
-        std::array<pollfd, 3> wait{pollfd{child.pidfd.get(), POLLIN, 0},
-                                   {around.to_the_end ? -1 : around.processes.interrupts.fd(), POLLIN, 0},
-                                   {child.output.get(), POLLIN, 0}};
+        std::array<pollfd, 3> wait{pollfd{pidfd_.get(), POLLIN, 0},
+                                   {to_the_end_ ? -1 : processes_.interrupts.fd(), POLLIN, 0},
+                                   {captured_.get(), POLLIN, 0}};
         if (::poll(wait.data(), wait.size(), -1) < 0 && errno != EINTR) return fail_errno("poll", errno);
-        if (wait[0].revents != 0) run.wall = Clock::now() - child.began;
-        if (auto taken = take_output(child, run.output); !taken) return taken;
+        if (wait[0].revents != 0) run.wall = Clock::now() - began_;
+        if (auto taken = take_output(run.output); !taken) return taken;
         if (wait[0].revents != 0) return {};
         if (wait[1].revents == 0) continue;
-        if (const auto signal = around.signal()) return interrupted(*signal);
+        if (auto go_on = processes_.interrupts.check(); !go_on) return go_on;
     }
 }
 
@@ -217,8 +194,9 @@ Interrupts::Interrupts() {
 }
 
 Status Interrupts::check() const {
-    const auto signal = next();
-    return signal ? Status(interrupted(*signal)) : Status{};
+    signalfd_siginfo info{};
+    if (::read(fd_.get(), &info, sizeof info) != sizeof info) return {};
+    return fail("interrupted by " + signal_name(static_cast<int>(info.ssi_signo)), EINTR);
 }
 
 Interrupts::~Interrupts() {
@@ -231,23 +209,16 @@ void Interrupts::undo(bool drop) const {
     ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
-std::optional<int> Interrupts::next() const {
-    signalfd_siginfo info{};
-    if (::read(fd_.get(), &info, sizeof info) != sizeof info) return {};
-    return static_cast<int>(info.ssi_signo);
-}
-
 Result<Ran> Processes::run(const std::vector<std::string>& words, Output output, bool to_the_end) const {
-    const Around around{*this, output, to_the_end};
-    if (const auto signal = around.signal()) return interrupted(*signal);
-    auto child = start(words, around);
-    if (!child) return tl::unexpected(child.error());
+    if (auto go_on = to_the_end ? Status{} : interrupts.check(); !go_on) return tl::unexpected(go_on.error());
+    Child child(*this, output, to_the_end);
+    if (auto started = child.start(words); !started) return tl::unexpected(started.error());
     Ran run;
-    if (auto done = follow(*child, around, run); !done) {
-        end(*child, around);
+    if (auto done = child.follow(run); !done) {
+        child.end();
         return tl::unexpected(done.error());
     }
-    const int status = reap(*child, around);
+    const int status = child.reap();
     if (output == Output::capture_and_show) (void)write_all(STDERR_FILENO, run.output);
     if (WIFSIGNALED(status))
         run.failure = "killed by " + signal_name(WTERMSIG(status));
@@ -324,29 +295,19 @@ Status ask_systemd(const std::string& unit, const std::string& command, pid_t pi
 
 }  // namespace
 
-Result<Guardian> Guardian::start(const std::function<bool()>& restore) {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("the guardian's pipe", errno);
-    Fd end(ends[0]);
-    Fd alive(ends[1]);
-    const pid_t pid = ::fork();
-    if (pid < 0) return fail_errno("the guardian", errno);
-    if (pid == 0) {
-        alive = Fd();
-        guard(end, restore);
-    }
-    return Guardian(pid, std::move(alive));
-}
-
-Guardian::Guardian(Guardian&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), alive_(std::move(other.alive_)) {}
-
-Guardian::~Guardian() {
-    (void)finish();
+Status Guardian::start(const std::function<bool()>& restore) {
+    auto pipe = make_pipe("the guardian's pipe");
+    if (!pipe) return tl::unexpected(pipe.error());
+    alive_ = std::move((*pipe)[1]);
+    pid_ = ::fork();
+    if (pid_ < 0) return fail_errno("the guardian", errno);
+    if (pid_ > 0) return {};
+    alive_ = Fd();
+    guard((*pipe)[0], restore);
 }
 
 void Guardian::watch(pid_t group) const {
-    (void)!::write(alive_.get(), &group, sizeof group);
+    if (alive_) (void)!::write(alive_.get(), &group, sizeof group);
 }
 
 Result<bool> Guardian::finish() {

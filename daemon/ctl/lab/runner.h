@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Commands as child processes, the signals that end a run, and the guardian that puts back what it changed.
 #pragma once
 
 #include <sys/types.h>
@@ -6,7 +7,6 @@
 #include <chrono>
 #include <csignal>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +15,7 @@
 
 namespace wq::lab {
 
-// While this object exists, next() reports the signals that would end a run (SIGINT, SIGTERM, SIGHUP,
+// While this object exists, check() reports the signals that would end a run (SIGINT, SIGTERM, SIGHUP,
 // SIGQUIT, except ignored ones) instead of the default action. SIGTSTP from a terminal cannot stop a run,
 // and SIGPIPE does not end it.
 class Interrupts {
@@ -26,7 +26,6 @@ class Interrupts {
     Interrupts& operator=(const Interrupts&) = delete;
 
     [[nodiscard]] int fd() const { return fd_.get(); }  // readable if a signal is pending
-    [[nodiscard]] std::optional<int> next() const;      // returns a pending signal; does not wait
     [[nodiscard]] Status check() const;                 // error: EINTR if a signal was pending
     // Restores the signal state; safe after fork(). DROP: pending signals have no effect.
     void undo(bool drop) const;
@@ -42,29 +41,29 @@ class Interrupts {
 // all signals.
 class Guardian {
   public:
+    Guardian() = default;
+    Guardian(const Guardian&) = delete;
+    Guardian& operator=(const Guardian&) = delete;
+    ~Guardian() { (void)finish(); }
+
     // Forks. RESTORE runs in the guardian, with copies of the current state of this process, and returns
     // whether everything was restored.
-    static Result<Guardian> start(const std::function<bool()>& restore);
-    Guardian(Guardian&& other) noexcept;
-    Guardian& operator=(Guardian&&) = delete;
-    ~Guardian();  // same as finish()
-
+    Status start(const std::function<bool()>& restore);
     [[nodiscard]] pid_t pid() const { return pid_; }
     // Lets systemd move it into a scope unit of its own (wq-tunectl-COMMAND-PID.scope), so that it survives
     // if our whole cgroup is killed (a logout, `systemctl kill`, the OOM killer). Returns when it is there;
     // waits at most two seconds for the bus, and as long for systemd. If systemd is not the init system, does
     // nothing and returns no error.
     [[nodiscard]] Status into_own_scope(const std::string& command) const;
-    // Sets the process group that the guardian kills with us; 0 for none. Safe to call after fork(). If the
-    // guardian was killed, this raises SIGPIPE.
+    // Sets the process group that the guardian kills with us; 0 for none. Does nothing if none was started.
+    // Safe to call after fork(). If the guardian was killed, this raises SIGPIPE.
     void watch(pid_t group) const;
     // Lets the guardian restore the settings and waits for it. Returns the result of RESTORE, or an error if
     // the guardian was killed.
     Result<bool> finish();
 
   private:
-    Guardian(pid_t pid, Fd alive) : pid_(pid), alive_(std::move(alive)) {}
-    pid_t pid_;
+    pid_t pid_ = -1;
     Fd alive_;  // write end of a pipe; the kernel closes it at the latest when we end
 };
 
@@ -84,7 +83,7 @@ struct Ran {
 // output goes to stderr.
 struct Processes {
     Interrupts interrupts;
-    const Guardian* guardian = nullptr;  // while it runs
+    Guardian guardian;
 
     // Errors: the command cannot be run; more than kMostOutput bytes; EINTR if a signal came, after the group
     // was killed. TO_THE_END: signals do not end it.

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/text.h"
+#include "ctl/machine.h"
 #include "ctl/report/report.h"
-#include "ctl/topology_command.h"
 #include "plan/pods.h"
 
 namespace wq::ctl {
