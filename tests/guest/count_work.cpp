@@ -26,8 +26,8 @@
 #include <thread>
 #include <vector>
 
-#include "bpf/work_sums.h"
 #include "bpf/work_counters.h"
+#include "bpf/work_sums.h"
 
 namespace {
 

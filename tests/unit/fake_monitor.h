@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "bpf/work_sums.h"
 #include "bpf/work_monitor.h"
+#include "bpf/work_sums.h"
 
 namespace wq {
 

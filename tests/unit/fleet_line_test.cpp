@@ -187,8 +187,7 @@ TEST(FleetLine, AHostSaysOnlyWhatItsPairsCanGive) {
         for (double d = 20, step = 0; step < 300; step++, d *= sign) {
             better.add(-d);
             worse.add(d - 0.01);
-            own = {0,           own.pairs + 1,         better.logs, worse.logs,
-                   own.sum + d, better.squares};
+            own = {0, own.pairs + 1, better.logs, worse.logs, own.sum + d, better.squares};
             EXPECT_EQ(refused_host([&](auto& out) { out = own; }), "") << own.pairs;
         }
     }

@@ -32,8 +32,7 @@ class Measured {
         sum_ += d;
     }
     [[nodiscard]] HostEvidence evidence() const {
-        return {0,    better_.count,  better_.logs, worse_.logs,
-                sum_, better_.squares};
+        return {0, better_.count, better_.logs, worse_.logs, sum_, better_.squares};
     }
 
   private:
