@@ -74,9 +74,9 @@ void EProcess::add(double x) {
 }
 
 double EProcess::log_of_large_stakes() const {
-    std::array<double, kStakes.size() - kFirstLarge> logs{};
-    std::copy(logs.begin() + kFirstLarge, logs.end(), logs.begin());
-    return log_mean(logs);
+    std::array<double, kStakes.size() - kFirstLarge> large{};
+    std::copy(logs.begin() + kFirstLarge, logs.end(), large.begin());
+    return log_mean(large);
 }
 
 namespace {

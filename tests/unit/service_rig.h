@@ -68,10 +68,6 @@ class Daemon {
 
     [[nodiscard]] pid_t pid() const { return child_; }
     void send(int signal) const { ::kill(child_, signal); }
-    [[nodiscard]] std::ptrdiff_t threads() const {
-        return std::distance(std::filesystem::directory_iterator("/proc/" + std::to_string(child_) + "/task"),
-                             {});
-    }
     // Returns the exit status, or minus the signal that ended it.
     int wait() {
         int status = 0;

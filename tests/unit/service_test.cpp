@@ -154,26 +154,6 @@ TEST_F(ServiceTest, TouchesNothingWhereTheCommandLineSaysOffOrTheBaselineIsBroke
     EXPECT_FALSE(restore());
 }
 
-// A FIFO replaces the temporary file: open(2) waits for a reader.
-TEST_F(ServiceTest, ADiskThatDoesNotAnswerHoldsUpNothing) {
-    tree_.write(kPolicy,
-                "[judge]\njitter = \"0s\"\nsettle = \"0s\"\nwindow = \"500ms\"\nwashout = \"100ms\"\n"
-                "counters = [\"file:/cost\"]\n"
-                "[[workqueue]]\nmatch = \"kcryptd\"\nscope = \"smt\"\n");
-    tree_.write("cost", "10\n");
-    tree_.add(test::Dir("var/lib/wq-tuned"));
-    ASSERT_EQ(::mkfifo(tree_.path("var/lib/wq-tuned/ledger.json.new").c_str(), 0600), 0);
-    ::setenv("WATCHDOG_USEC", "2000000", 1);
-    Daemon daemon(tree_);
-    ::unsetenv("WATCHDOG_USEC");
-    ASSERT_TRUE(eventually([&] { return daemon.threads() == 2; })) << "the first slot is to be saved";
-    daemon.send(SIGHUP);
-    EXPECT_TRUE(logged("policy reloaded"));
-    EXPECT_EQ(daemon.end(SIGTERM), 0);
-    EXPECT_THAT(scope(), testing::StartsWith("default"));
-    EXPECT_TRUE(logged("ledger.json: not written: the disk does not respond"));
-}
-
 // ---- what the daemon leaves and what is restored, for each way to end it
 
 TEST_F(ServiceTest, OnExitIsThatOfThePolicyInForceHoweverTheDaemonEnds) {

@@ -190,7 +190,8 @@ struct IsolationLook {
 
 Result<IsolationLook> look_at_isolated(const DiagnoseOptions& options, const DiagnoseTools& tools,
                                        TopWait& wait) {
-    IsolationLook out{read_isolation(tools.paths)};
+    IsolationLook out;
+    out.isolation = read_isolation(tools.paths);
     if (out.isolation.cpus().empty()) return out;
     // The workqueues at the start and at the end, because some may appear or disappear.
     std::map<std::uint64_t, KernelWorkqueue> known;
