@@ -61,8 +61,8 @@ class Bookkeeper {
     void use(const SlotRun::Done& done, const PairEvidence& evidence, double in_place);
     void be_cautious(const Member& member, const LedgerEntry& before, const PairEvidence& evidence);
     void rest(const Member& member, std::uint64_t time, const std::string& why, bool suspect = false);
-    void turn(const Member& member, const LedgerEntry& entry, const Accrual& accrual);
-    void count_order(const Member& member, bool told);
+    VerdictRecord turn(const Member& member, const LedgerEntry& entry, const Accrual& accrual);
+    void count_orders(const Member& member, const std::optional<VerdictRecord>& verdict);
     [[nodiscard]] VerdictRecord record_of(const Member& member, const Decision& decision,
                                           const std::vector<Comparison::Column>& columns,
                                           unsigned number) const;
@@ -79,6 +79,7 @@ class Bookkeeper {
     ExperimentTotals totals_;
     std::vector<VerdictRecord> to_write_;
     std::set<std::string> begun_;  // "TARGET\nCOMPARISON" whose begin was logged
+    std::set<std::string> said_;   // why slots could not begin: each reason is logged once
     bool turned_ = false;
 };
 

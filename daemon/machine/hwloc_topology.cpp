@@ -285,11 +285,11 @@ std::string missing_in_xml(const Topology& topology, const LlcFacts& facts) {
 }
 
 Result<Topology> topology_in(const Hwloc& hwloc, bool is_xml) {
-    // All other sets are parts of this one.
+    // All other sets are parts of these two. An XML can have the second without the first.
     const hwloc_const_bitmap_t complete = hwloc_topology_get_complete_cpuset(hwloc.get());
-    if (hwloc_bitmap_last(complete) >= static_cast<int>(CpuSet::kMaxCpus) ||
-        hwloc_bitmap_weight(complete) < 0)
-        return fail(fmt::format("CPU numbers beyond {}", CpuSet::kMaxCpus - 1), EOVERFLOW);
+    for (const hwloc_const_bitmap_t set : {complete, hwloc_topology_get_topology_cpuset(hwloc.get())})
+        if (hwloc_bitmap_last(set) >= static_cast<int>(CpuSet::kMaxCpus) || hwloc_bitmap_weight(set) < 0)
+            return fail(fmt::format("CPU numbers beyond {}", CpuSet::kMaxCpus - 1), EOVERFLOW);
     Topology topology;
     topology.present = topology.possible = to_cpu_set(complete);
     topology.online = to_cpu_set(hwloc_topology_get_topology_cpuset(hwloc.get()));
@@ -420,16 +420,17 @@ unsigned long synthetic_cpus(const std::string& description) {
     unsigned long cpus = 1;
     const char* at = description.c_str();
     while (at != nullptr && *at != '\0' && cpus <= CpuSet::kMaxCpus) {
-        if (std::strchr(" \n)]:", *at) != nullptr) {
+        if (std::strchr(" \t\v\f\r\n)]:", *at) != nullptr) {
             at++;
         } else if (*at == '[' || *at == '(') {
             at = std::strchr(at, *at == '[' ? ']' : ')');
-        } else if (std::isdigit(static_cast<unsigned char>(*at)) == 0) {
+        } else if (std::isdigit(static_cast<unsigned char>(*at)) == 0 && *at != '+' && *at != '-') {
             at = std::strchr(at, ':');
         } else {
             char* end = nullptr;
-            cpus *= std::min(std::strtoul(at, &end, 0), CpuSet::kMaxCpus + 1UL);
-            at = end;
+            const unsigned long arity = std::strtoul(at, &end, 0);
+            if (end != at) cpus *= std::min(arity, CpuSet::kMaxCpus + 1UL);
+            at = end == at ? at + 1 : end;
         }
     }
     return cpus;

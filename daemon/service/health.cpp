@@ -125,20 +125,18 @@ void HealthWatch::say(std::string& last, const char* what, const std::string& wh
 
 void IsolatedItems::add(const CpuSet& cpus, const std::vector<StartedWork>& now) {
     const bool same = std::exchange(cpus_, cpus) == cpus;
-    const auto before = std::exchange(known_, {});
+    const auto before = std::exchange(counted_, {});
+    const auto sums = std::exchange(items_, {});
     for (const StartedWork& one : now) {
-        const auto at = before.find({one.address, one.workqueue});
-        Known& sum = known_[{one.address, one.workqueue}] = at != before.end() ? at->second : Known{};
+        const std::pair key(one.address, one.workqueue);
+        const auto at = before.find(key);
         // A new workqueue starts at zero. If the count fell, another one has reused the address and the name.
-        if (same) sum.items += one.items - (one.items >= sum.counted ? sum.counted : 0);
-        sum.counted = one.items;
+        const std::uint64_t past = at != before.end() && one.items >= at->second ? at->second : 0;
+        counted_[key] = one.items;
+        const auto sum = sums.find(one.workqueue);
+        auto& items = items_.try_emplace(one.workqueue, sum != sums.end() ? sum->second : 0).first->second;
+        if (same) items += one.items - past;
     }
-}
-
-std::map<std::string, std::uint64_t> IsolatedItems::items() const {
-    std::map<std::string, std::uint64_t> out;
-    for (const auto& [key, sum] : known_) out[key.second] += sum.items;
-    return out;
 }
 
 }  // namespace wq

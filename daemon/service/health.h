@@ -79,17 +79,15 @@ class IsolatedItems {
     void add(const CpuSet& cpus, const std::vector<StartedWork>& now);
     // The isolated CPUs at the last look.
     [[nodiscard]] const CpuSet& cpus() const { return cpus_; }
-    // The sums by name, of existing workqueues that ever had work there.
-    [[nodiscard]] std::map<std::string, std::uint64_t> items() const;
+    // The sums by name, as long as a workqueue of this name exists. They never fall: work of one that went
+    // stays in the sum of its name.
+    [[nodiscard]] const std::map<std::string, std::uint64_t>& items() const { return items_; }
 
   private:
-    struct Known {
-        std::uint64_t counted = 0;  // the kernel's count at the last look
-        std::uint64_t items = 0;    // the sum
-    };
     CpuSet cpus_;
-    std::map<std::pair<std::uint64_t, std::string>, Known>
-        known_;  // by address, which is used again, and name
+    // The kernel's counts at the last look, by address, which is used again, and name.
+    std::map<std::pair<std::uint64_t, std::string>, std::uint64_t> counted_;
+    std::map<std::string, std::uint64_t> items_;
 };
 
 // Looks at both once a minute, and at Health before the daemon's own writes, after which the kernel's counts

@@ -120,9 +120,9 @@ kernel_folder() { # VERSION
 }
 
 # The packages of the sysroot: arm64 programs are built with it, and QEMU's user emulation runs them with it.
-sysroot_packages="libc6-dev libstdc++-12-dev libsystemd-dev libudev-dev libhwloc-dev libpcre2-dev libtoml11-dev libexpected-dev libfmt-dev
+sysroot_packages="libc6-dev libstdc++-$([ "$own_suite" = bookworm ] && echo 12 || echo 14)-dev libsystemd-dev libudev-dev libhwloc-dev libpcre2-dev libtoml11-dev libexpected-dev libfmt-dev
   libncurses-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libsimdjson-dev libgtest-dev libgmock-dev libbpf-dev systemd ncurses-base"
-sysroot_dir() { printf '%s/sysroot-arm64-%s\n' "$cache" "$(recipe "$arm64_dir"/{unpack,pack-sysroot}.sh <(echo "$sysroot_packages"))"; }
+sysroot_dir() { printf '%s/sysroot-arm64-%s\n' "$cache" "$(recipe "$arm64_dir"/{unpack,pack-sysroot}.sh <(echo "$own_suite $sysroot_packages"))"; }
 
 # Prints a fingerprint of the files that make a cached object: if one of them changes, the object is made
 # again.

@@ -48,7 +48,7 @@ get_qemu() {
   [ "$arch" = amd64 ] || packages="qemu-system-arm qemu-efi-aarch64 qemu-user"
   [ "$own_suite" != bookworm ] || from=bookworm-backports
   say "QEMU: installing 10 from $from"
-  { machine_lines; [ "$from" = "$own_suite" ] || source_line "$from"; } | update_suite qemu
+  { machine_lines; source_line "$from"; } | update_suite qemu
   # shellcheck disable=SC2086 # one or more names
   DEBIAN_FRONTEND=noninteractive apt_suite qemu as_root_apt -qq install -y --no-install-recommends \
     -t "$from" $packages >"$cache/qemu-install.log" 2>&1 ||

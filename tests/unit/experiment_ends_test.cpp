@@ -310,6 +310,26 @@ TEST_F(ExperimentEnds, WhatNoRuleNamesAnyMoreLeavesItsSlot) {
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
+TEST_F(ExperimentEnds, WhereBpfIsDeniedWhatIsLeftJudges) {
+    Policy policy = smt_alone();
+    tree_.add(test::Dir("run/app", {test::File("cost", "5\n")}));
+    policy.judge.counters = {{"latency", false}, {"file:/run/app/cost", false}};
+    counters_.traffic_error = counters_.attach_error = Error{EPERM, "no BPF"};
+    start(policy);
+    EXPECT_EQ(log_.at_least(LOG_NOTICE), 1U);
+    for (int i = 0; i < 2; i++) run_slot();
+    EXPECT_EQ(view("kcryptd")->decision.pairs, 2U);
+    EXPECT_EQ(view("kcryptd")->decision.counter, "file:/run/app/cost");
+    policy.judge.counters = {{"latency", false}};
+    start(policy);
+    EXPECT_TRUE(experiment_->order("kcryptd", "smt")) << "nobody has counted yet";
+    run(60);
+    EXPECT_FALSE(experiment_->is_measuring());
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("no counter can be measured: no BPF"));
+    expect_told("smt", "no counter can be measured");
+    EXPECT_FALSE(experiment_->order("kcryptd", "smt"));
+}
+
 TEST_F(ExperimentEnds, WhatCannotBeCountedIsPartOfTheComparison) {
     counters_.lacks = "no lock";
     for (int i = 0; i < 2; i++) run_slot();
@@ -340,7 +360,7 @@ TEST_F(ExperimentEnds, AnOrderComparesAtOnceAndTellsWithoutDeciding) {
     EXPECT_FALSE(experiment_->order("none", ""));
 }
 
-TEST_F(ExperimentEnds, OrdersForAClassTakeTurns) {
+TEST_F(ExperimentEnds, OrdersForAClassCountThePairsOfAllOfIt) {
     add_class();
     use_traffic({"kcryptd-254:0", "kcryptd-254:1"});
     reconcile();
@@ -348,7 +368,7 @@ TEST_F(ExperimentEnds, OrdersForAClassTakeTurns) {
     noise_ = 0.05;
     for (const char* name : {"kcryptd-254:0", "kcryptd-254:1"}) ASSERT_TRUE(experiment_->order(name, "numa"));
     ASSERT_TRUE(run_until([this] { return verdicts_->records().size() == 2; }, 1200));
-    EXPECT_EQ(pairs(), 32U + 64U) << "after the first one's end the other goes on for its own 64";
+    EXPECT_EQ(pairs(), 64U);
     EXPECT_NE(verdicts_->records()[0].target, verdicts_->records()[1].target);
     EXPECT_EQ(last().reason, "max_pairs");
 }

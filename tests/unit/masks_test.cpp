@@ -44,6 +44,7 @@ class MasksTest : public testing::Test {
         policy_.rules.push_back({{match}, {}, std::nullopt, {}, "", "", false, wish});
     }
     void reconcile(const std::string& observing = "") { keeper_->reconcile(policy_, observing); }
+    void reload() { keeper_->start_over(); }
     [[nodiscard]] const Mask& mask(const std::string& name) { return keeper_->masks().at(name); }
     [[nodiscard]] std::string& text(const std::string& name) { return files_.masks.at(name).text; }
 
@@ -56,6 +57,50 @@ class MasksTest : public testing::Test {
     std::unique_ptr<OwnedStore> store_;
     std::unique_ptr<MaskKeeper> keeper_;
 };
+
+TEST_F(MasksTest, ARefusedMaskIsNotTriedAgainBeforeAReload) {
+    rule("a", fixed({2}));
+    files_.write_errors = {EINVAL};
+    reconcile();
+    EXPECT_EQ(mask("a").state, State::quarantined);
+    reconcile();
+    EXPECT_EQ(files_.writes().size(), 1U);
+    EXPECT_EQ(log_.count(Event::quarantined), 1U);
+    reload();
+    files_.write_errors = {EBUSY};
+    reconcile();
+    EXPECT_TRUE(keeper_->wants_retry());
+    reconcile();
+    EXPECT_EQ(text("a"), "4");
+    EXPECT_FALSE(keeper_->wants_retry());
+}
+
+TEST_F(MasksTest, ARefusedMaskStaysRefusedWhereTheListCannotBeRead) {
+    rule("a*", fixed({2}));
+    files_.write_errors = {EINVAL};
+    reconcile();
+    files_.names_error = EMFILE;
+    reconcile();
+    files_.names_error = 0;
+    reconcile();
+    EXPECT_EQ(mask("a").state, State::quarantined);
+    EXPECT_EQ(files_.writes().size(), 1U);
+}
+
+TEST_F(MasksTest, WhatTheKernelLeavesOutItselfIsNotWritten) {
+    policy_.default_mask = kHousekeeping;
+    files_.masks[kDefaultMask].excluded = cpus_.isolated = {2, 3};
+    reconcile();
+    EXPECT_EQ(mask(kDefaultMask).state, State::as_planned);
+    EXPECT_THAT(files_.writes(), IsEmpty());
+    policy_.default_mask = fixed(CpuSet::range(0, 5));
+    files_.masks[kDefaultMask].excluded = cpus_.isolated = {};
+    reconcile();
+    files_.masks[kDefaultMask].excluded = cpus_.isolated = {2, 3};
+    reconcile();
+    EXPECT_THAT(files_.writes(), ElementsAre("@default_mask 3f")) << "nor is it an external writer's";
+    EXPECT_EQ(mask(kDefaultMask).state, State::set);
+}
 
 TEST_F(MasksTest, NothingIsWrittenUnlessThePolicyAsks) {
     rule("*", {});

@@ -428,9 +428,11 @@ void OwnershipWorld::check_quiet(bool restart) {
     if (!engine_ || refused_ || !wrong_.empty()) return;
     reconcile();
     const unsigned before = writes_;
+    const std::size_t said = log_.lines.size();
     if (restart && !kernel_.has(Scope::cache_shard)) start();  // a restart tries again what a kernel misread
     reconcile();
     if (writes_ != before) fault(restart ? "a restart wrote" : "a reconcile() without a cause wrote");
+    if (!restart && log_.lines.size() != said) fault("a reconcile() without a cause logged");
 }
 
 void OwnershipWorld::check(bool looked) {

@@ -72,7 +72,8 @@ TEST(OtherSources, BadSyntheticIsOneLine) {
     EXPECT_THAT(why_not("synthetic:l2:2(indexes=numa:core) core:2 pu:2"), HasSubstr("crashes"))
         << "an assert";
     for (const char* text : {"pu:65537", "package:4000000000 pu:4000000000", "pu:0x7fffffff",
-                             "pu:99999999999999999999", "pu:2(indexes=0,4000000000)", "65536 2 1"})
+                             "pu:99999999999999999999", "pu:2(indexes=0,4000000000)", "65536 2 1",
+                             "core:+4000000000 pu:1", "core:\t4000000000 pu:1", "core:-1 pu:1"})
         EXPECT_THAT(why_not(std::string("synthetic:") + text), HasSubstr("more than 65536 CPUs")) << text;
 }
 

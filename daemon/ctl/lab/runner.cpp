@@ -300,8 +300,10 @@ Status Guardian::start(const std::function<bool()>& restore) {
     if (!pipe) return tl::unexpected(pipe.error());
     alive_ = std::move((*pipe)[1]);
     pid_ = ::fork();
-    if (pid_ < 0) return fail_errno("the guardian", errno);
     if (pid_ > 0) return {};
+    const int code = errno;
+    if (pid_ < 0) alive_ = Fd();
+    if (pid_ < 0) return fail_errno("the guardian", code);
     alive_ = Fd();
     guard((*pipe)[0], restore);
 }

@@ -58,8 +58,12 @@ class Feed {
 
 class LiveFeed : public Feed {
   public:
-    LiveFeed(WorkMonitor& monitor, const TopOptions& options)
-        : monitor_(monitor), options_(options), step_(duration_of(options.interval)) {
+    // RECORDING: the open file, if there is to be one.
+    LiveFeed(WorkMonitor& monitor, const TopOptions& options, Fd recording)
+        : monitor_(monitor),
+          options_(options),
+          step_(duration_of(options.interval)),
+          file_(std::move(recording)) {
         due += step_;
     }
 
@@ -74,7 +78,7 @@ class LiveFeed : public Feed {
         auto interval = rates_.add(std::move(*sample));
         if (!interval) return std::nullopt;
         RecordedInterval out{std::move(*interval), ::time(nullptr), monitor_.limits(), true};
-        if (!options_.record.empty())
+        if (file_)
             if (auto done = record(json_line(out, true)); !done)
                 return tl::unexpected(done.error().in(options_.record));
         return out;
@@ -83,9 +87,9 @@ class LiveFeed : public Feed {
   private:
     // The first line replaces an older recording, so a start that fails keeps that.
     Status record(const std::string& line) {
-        if (!file_)
-            file_ = Fd(::open(options_.record.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-        if (!file_) return tl::unexpected(Error{errno, std::strerror(errno)});
+        // A FIFO cannot be truncated.
+        if (!std::exchange(recorded_, true) && ::ftruncate(file_.get(), 0) != 0 && errno != EINVAL)
+            return tl::unexpected(Error{errno, std::strerror(errno)});
         return write_all(file_.get(), line);
     }
 
@@ -96,6 +100,7 @@ class LiveFeed : public Feed {
     TopRates rates_;
     int missed_ = 0;  // samples in a row
     bool begun_ = false;
+    bool recorded_ = false;
 };
 
 class ReplayFeed : public Feed {
@@ -321,9 +326,14 @@ Result<bool> TopWait::write(std::string_view text) {
 
 int top(const TopOptions& options, WorkMonitor& monitor) {
     TopWait wait;
+    Fd recording;
+    if (!options.record.empty()) {
+        recording = Fd(::open(options.record.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+        if (!recording) return complain(fmt::format("{}: {}", options.record, std::strerror(errno)));
+    }
     const Status done = monitor.attach(options.names, options.functions || !options.record.empty());
     if (!done) return complain(done.error().text);
-    LiveFeed feed(monitor, options);
+    LiveFeed feed(monitor, options, std::move(recording));
     return show(options, feed, wait);
 }
 

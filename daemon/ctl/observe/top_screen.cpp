@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <term.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,6 +52,15 @@ bool is_enter(int key) {
     return key == '\n' || key == '\r' || key == KEY_ENTER;
 }
 
+// Ctrl-S would stop the output and block us.
+void ignore_stop_key() {
+    termios now{};
+    if (::tcgetattr(STDIN_FILENO, &now) != 0) return;
+    now.c_iflag &= ~static_cast<tcflag_t>(IXON);
+    ::tcsetattr(STDIN_FILENO, TCSANOW, &now);
+    def_prog_mode();
+}
+
 }  // namespace
 
 TopScreen::TopScreen(const TopOptions& options)
@@ -72,6 +82,7 @@ Result<TopScreen> TopScreen::open(const TopOptions& options) {
     }
     cbreak();
     noecho();
+    ignore_stop_key();
     nodelay(stdscr, TRUE);
     keypad(stdscr, TRUE);
     set_escdelay(kEscapeDelay);
