@@ -9,7 +9,7 @@
 table=tests/ALL.md
 logs=build/all
 
-# "SECONDS NAME" of each job, the longest first. The seconds only balance the parts. Those of a boot are what its
+# "SECONDS NAME" of each job, the longest first. The seconds only balance the parts. Those of a boot are the most that its
 # checks may take.
 all_jobs() {
   {
