@@ -12,8 +12,8 @@
  *
  * THE OBSERVER MUST NOT FAVOUR AN ARM. Code that runs under pool->lock delays all who wait for the lock, and
  * a coarser scope has more of them. So items are selected before the lock is taken; under it, an item that is
- * not timed costs one comparison. If the kernel refuses the first place (entry_seen is 0), all of this happens
- * at the second one.
+ * not timed costs one comparison. If the kernel refuses the first place (entry_seen is 0), all of this
+ * happens at the second one.
  *
  * Both tables are sets of four entries, without a lock. If a set is full, the item is lost. A record of a
  * window that has ended is overwritten when its entry is needed.
