@@ -58,12 +58,12 @@ systemctl start wq-tuned
 wait_until 400 ended 1 || fail "no verdict: $(target "$wq" reason)"
 check_eq "the verdict" improved "$(verdict verdict)"
 note "latency $(verdict effect_percent)% in $(verdict pairs) pairs"
-wait_until 30 state_is "$wq" kept || fail "state $(target "$wq" state)"
+wait_until 5 state_is "$wq" kept || fail "state $(target "$wq" state)"
 expect_scope "$wq" "$(target "$wq" planned)"
 expect_no_probes
 systemctl kill -s KILL wq-tuned
 wait_until 60 is_active || fail "not started again"
-wait_until 30 scope_is "$wq" "$(verdict candidate)" || fail "a verdict is not trusted after a crash"
+wait_until 10 scope_is "$wq" "$(verdict candidate)" || fail "a verdict is not trusted after a crash"
 check_eq "without another verdict" 1 "$(jq -s length $verdicts)"
 check_eq "and is watched" watched "$(trial_of "$wq" course)"
 
@@ -76,7 +76,7 @@ check_eq "which is for this machine" 1 "$(wq-tunectl check $learned | grep -c "1
 check_eq "and decides" "$(verdict candidate) $learned" \
   "$(wq-tunectl explain "$wq" --json | jq -r '"\(.planned) \(.rule)"' | sed 's/:[0-9]*$//')"
 wq-tunectl reload
-wait_until 30 state_is "$wq" kept || fail "state $(target "$wq" state): $(target "$wq" reason)"
+wait_until 10 state_is "$wq" kept || fail "state $(target "$wq" state): $(target "$wq" reason)"
 check_eq "without another verdict" 1 "$(jq -s length $verdicts)"
 
 note "-- by hand, against the baseline of what is kept"
