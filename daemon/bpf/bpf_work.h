@@ -32,33 +32,23 @@ static __always_inline __u64 wq_hash(__u64 number) {
     return (number >> 3) * 0x9e3779b97f4a7c15ull;
 }
 
-#define HASH(name, entries, key_type, value_type) \
-    struct {                                      \
-        __uint(type, BPF_MAP_TYPE_HASH);          \
-        __uint(max_entries, entries);             \
-        __type(key, key_type);                    \
-        __type(value, value_type);                \
+#define MAP(kind, name, entries, key_type, value_type) \
+    struct {                                           \
+        __uint(type, kind);                            \
+        __uint(max_entries, entries);                  \
+        __type(key, key_type);                         \
+        __type(value, value_type);                     \
     } name SEC(".maps")
 
-#define ARRAY(name, entries, value_type)  \
-    struct {                              \
-        __uint(type, BPF_MAP_TYPE_ARRAY); \
-        __uint(max_entries, entries);     \
-        __type(key, __u32);               \
-        __type(value, value_type);        \
-    } name SEC(".maps")
+#define HASH(name, entries, key_type, value_type) MAP(BPF_MAP_TYPE_HASH, name, entries, key_type, value_type)
+#define ARRAY(name, entries, value_type) MAP(BPF_MAP_TYPE_ARRAY, name, entries, __u32, value_type)
 
 /* A value for each CPU. NAME_here() returns that of this CPU; the verifier wants a test for NULL. */
-#define PER_CPU(name, value_type)                          \
-    struct {                                               \
-        __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);           \
-        __uint(max_entries, 1);                            \
-        __type(key, __u32);                                \
-        __type(value, value_type);                         \
-    } name SEC(".maps");                                   \
-    static __always_inline value_type* name##_here(void) { \
-        __u32 zero = 0;                                    \
-        return bpf_map_lookup_elem(&name, &zero);          \
+#define PER_CPU(name, value_type)                               \
+    MAP(BPF_MAP_TYPE_PERCPU_ARRAY, name, 1, __u32, value_type); \
+    static __always_inline value_type* name##_here(void) {      \
+        __u32 zero = 0;                                         \
+        return bpf_map_lookup_elem(&name, &zero);               \
     }
 
 /* The entry of KEY in the hash MAP; NULL if there is no room. A new one gets the name of KEY's function,
