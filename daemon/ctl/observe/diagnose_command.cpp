@@ -68,6 +68,7 @@ class Look {
 
     void begin() {
         const Status probes = tools_.monitor.attach({}, true);
+        if (probes) attach_profile();  // loading takes time: all rates begin after it
         auto first = sample_of(tools_.monitor);
         if (!first)
             miss(probes ? kCounts : "functions, waits and all that the kernel counts of each workqueue",
@@ -78,7 +79,7 @@ class Look {
             out_.missing.push_back(tools_.monitor.limits());
         counts_ = first.has_value();
         if (first) rates_.add(std::move(*first));
-        if (probes || counts_) attach_profile();
+        if (!probes && counts_) attach_profile();
         read_workers();
         began_ = Clock::now();
     }

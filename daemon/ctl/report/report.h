@@ -117,8 +117,8 @@ struct DrawnMachine {
     const Isolation& isolation;
     CoreKinds kinds = {};
 };
-// Packages, LLCs, shards, cores, threads. Every core is one element with the attribute data-core, its lowest
-// CPU. With more than 64 CPUs the drawing is folded.
+// Packages, LLCs, shards, cores, threads. A core is one element in each of its LLCs (one, but on powerpc),
+// with the attribute data-core, its lowest CPU. With more than 64 CPUs the drawing is folded.
 std::string machine_html(const DrawnMachine& machine);
 
 }  // namespace wq::ctl
