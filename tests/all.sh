@@ -13,7 +13,7 @@ logs=build/all
 # checks may take.
 all_jobs() {
   {
-    printf '%s\n' '100 lint' '1500 unit-asan' '900 unit-release' '1500 unit-clang' '1200 tidy' '1500 unit-arm64' '3600 guests-arm64' \
+    printf '%s\n' '100 lint' '1500 unit-asan' '900 unit-release' '1200 tidy' '1500 unit-arm64' '3600 guests-arm64' \
       '300 browser' '1500 debian-trixie' '1200 package-trixie' '600 rpm' '4800 fuzz' '1800 soak-faults' '900 soak-tree'
     ctest --test-dir build/release -L '^guest(-all)?$' --show-only=json-v1 | jq -r '
       .tests[] | select(.name | test("^guest[.].*[.]boots?$")) |

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <ranges>
 #include <tuple>
 
 #include "base/clock.h"
@@ -96,8 +95,8 @@ static void describe(JsonPlace& at, LedgerEntry& entry) {
 
 void describe(JsonPlace& at, Ledger& ledger) {
     at("lacks", ledger.lacks);
-    at.list<LedgerEntry>("entries", std::views::values(ledger.entries()),
-                         [&](LedgerEntry entry) { ledger.put(std::move(entry)); });
+    at.list_of_values<LedgerEntry>(
+        "entries", [&](LedgerEntry entry) { ledger.put(std::move(entry)); }, ledger.entries());
 }
 
 double alpha_after(double alpha, unsigned alarms) {

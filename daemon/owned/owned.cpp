@@ -2,8 +2,6 @@
 #include "owned/owned.h"
 
 #include <algorithm>
-#include <functional>
-#include <ranges>
 #include <utility>
 
 #include "base/cpu_set.h"
@@ -61,15 +59,14 @@ void describe(JsonPlace& at, Owned& entry) {
 }
 
 void describe(JsonPlace& at, OwnedFile& file) {
-    std::vector<std::reference_wrapper<Owned>> all;
-    for (OwnedEntries* entries : {&file.scopes, &file.masks})
-        for (auto& [name, entry] : *entries) all.emplace_back(entry);
-    at.list<Owned>("entries", all | std::views::transform([](Owned& each) -> Owned& { return each; }),
-                   [&](Owned&& entry) {
-                       OwnedEntries& entries = entry.is_mask() ? file.masks : file.scopes;
-                       std::string name = entry.name;
-                       entries.insert_or_assign(std::move(name), std::move(entry));
-                   });
+    at.list_of_values<Owned>(
+        "entries",
+        [&](Owned&& entry) {
+            OwnedEntries& entries = entry.is_mask() ? file.masks : file.scopes;
+            std::string name = entry.name;
+            entries.insert_or_assign(std::move(name), std::move(entry));
+        },
+        file.scopes, file.masks);
 }
 
 std::string_view name_of_order(Holder holder) {

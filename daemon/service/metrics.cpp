@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
-#include <ranges>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -380,7 +379,7 @@ void add_verdicts(Exposition& out, const MetricsInput& in) {
 
 void add_worth(Exposition& out, const MetricsInput& in) {
     const Worth worth = worth_of(in.engine, in.experiment.ledger());
-    const auto parts = worth.parts | std::views::take(kMostVerdictSeries);
+    const std::span parts(worth.parts.data(), std::min(worth.parts.size(), kMostVerdictSeries));
     const auto labels = [](const Worth::Part& part) {
         return Labels{{"class", part.kind}, {"scope", part.arm}, {"counter", part.counter}};
     };

@@ -50,15 +50,20 @@ class JsonPlace {
         if (JsonPlace inner = member(name); !refused()) inner.value(part, range...);
         if (!writes_) drop(name);
     }
-    // A list whose elements are not in a vector: ALL is the range to write; ADD takes each element that was
-    // read.
-    template <class T, class All, class Add>
-    void list(std::string_view name, All&& all, Add add) {
+    // A list whose elements are values of maps. ADD takes each element that was read.
+    template <class T, class Add, class... Map>
+    void list_of_values(std::string_view name, Add add, Map&... maps) {
         JsonPlace inner = member(name);
-        if (writes_)
-            inner.write_list(all);
-        else if (!refused())
+        if (writes_) {
+            inner.begin_list();
+            std::size_t at = 0;
+            const auto write = [&](auto& map) {
+                for (auto& [key, value] : map) inner.element(at++).value(const_cast<T&>(value));
+            };
+            (write(maps), ...);
+        } else if (!refused()) {
             inner.template read_list<T>(add);
+        }
         if (!writes_) drop(name);
     }
 

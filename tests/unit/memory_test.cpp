@@ -22,7 +22,7 @@ namespace {
 
 // Holes are freed too, not only the end of the heap. Sanitizers use their own heap.
 TEST(Memory, HolesInTheHeapAreGivenBack) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef WQ_TUNED_SANITIZED
     GTEST_SKIP() << "not the C library's heap";
 #endif
     std::vector<std::unique_ptr<std::string>> blocks(4000);
@@ -76,7 +76,7 @@ bool advice_is_taken() {
 
 // In a child process, because it raises RLIMIT_MEMLOCK first.
 TEST(Memory, WhatIsHeldIsLockedUntilItIsLetGo) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef WQ_TUNED_SANITIZED
     GTEST_SKIP() << "with the sanitizer mlockall() does nothing";
 #endif
     if (!advice_is_taken()) GTEST_SKIP() << "madvise() does nothing here";
@@ -91,7 +91,7 @@ TEST(Memory, WhatIsHeldIsLockedUntilItIsLetGo) {
 }
 
 TEST(Memory, WhereItMayNotBeHeldThatIsSaid) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef WQ_TUNED_SANITIZED
     GTEST_SKIP() << "with the sanitizer mlockall() does nothing";
 #endif
     const std::string said = test::as_nobody([] {

@@ -19,7 +19,6 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <ranges>
 #include <stdexcept>
 #include <thread>
 
@@ -76,8 +75,7 @@ void describe(JsonPlace& at, Whole& whole) {
     at("whole", whole.whole);
     at("large", whole.large);
     at("colour", whole.colour);
-    at.list<Part>("by_name", std::views::values(whole.by_name),
-                  [&](Part part) { whole.by_name[part.name] = part; });
+    at.list_of_values<Part>("by_name", [&](Part part) { whole.by_name[part.name] = part; }, whole.by_name);
     if (!at.writes() && whole.parts.size() > 2) at.refuse("too many parts");
 }
 

@@ -18,7 +18,7 @@
 #include "machine/save_tree.h"
 #include "read_tree.h"
 
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef WQ_TUNED_SANITIZED
 #define WQ_ASAN 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)

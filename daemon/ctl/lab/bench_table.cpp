@@ -229,11 +229,12 @@ std::string load_table(const Results& results, const std::string& load, std::siz
     header.emplace_back("VERDICT");
     if (results.size() > 1) header.insert(header.begin(), "#");
     ctl::Table table(std::move(header));
-    for (const auto& [place, row] : rows) {
+    for (const auto& numbered : rows) {
+        const auto& [place, row] = numbered;
         std::vector<std::string> cells{text(row, "scope")};
         for (std::size_t i = 0; i < figures; i++) cells.push_back(figure_text(row, kFigures.at(i)));
         const BenchResult& reference = std::ranges::find_if(rows, [&](const auto& one) {
-                                           return one.first == place;  // its first row
+                                           return one.first == numbered.first;  // its first row
                                        })->second;
         cells.push_back(verdict_text(row, text(reference, "scope")));
         if (results.size() > 1) cells.insert(cells.begin(), std::to_string(place));
