@@ -67,11 +67,12 @@ run_job() { # NAME
   esac
 }
 
-# "PASSED FAILED SKIPPED" of CTest's output; "- - -" for a job that has no tests of CTest.
+# "PASSED FAILED SKIPPED" of CTest's output, with the cases of GoogleTest; "- - -" for a job that has no tests of CTest.
 counts() { # LOG
-  awk '/ tests passed, [0-9]+ tests? failed out of [0-9]+/ { failed += $(NF - 5); total += $NF; any = 1 }
+  awk '/^cases of GoogleTest:/ { total += $4 + $6 + $8; failed += $6; cases += $8 }
+    / tests passed, [0-9]+ tests? failed out of [0-9]+/ { failed += $(NF - 5); total += $NF; any = 1 }
     /^[0-9 ]+\/[0-9]+ Test .*\*\*\*Skipped/ { skipped++ }
-    END { if (any) print total - failed - skipped, failed + 0, skipped + 0; else print "- - -" }' "$1"
+    END { skipped += cases; if (any) print total - failed - skipped, failed + 0, skipped + 0; else print "- - -" }' "$1"
 }
 
 record() { # NAME RESULT SECONDS
