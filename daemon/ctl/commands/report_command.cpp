@@ -61,7 +61,9 @@ int report(const Options& options, const std::string& output) {
     if (options.topology == "live" && !options.kernel_scopes && !options.config && !options.shard_size)
         body += section("Status", status_shown(options).html());
     body += section("Plan", plan_shown(options, *machine, machine->plan()).html()) +
-            machine_html({machine->topology, machine->kernel, machine->shard_size, isolation});
+            section("Machine",
+                    topology_shown(machine->topology, machine->kernel, machine->shard_size).html() +
+                        machine_html({machine->topology, machine->kernel, machine->shard_size, isolation}));
     if (tree) {
         VerdictStore store(tree->verdicts());
         if (const auto read = store.read(); !read) return complain(read.error().text);

@@ -293,7 +293,7 @@ std::string bench_page(const BenchResult& result, const std::string& machine) {
     return ctl::page("wq-tunectl bench",
                      fmt::format("Linux {}; written {}", text(result.at("host"), "kernel"),
                                  utc_text(result.at("time").get<std::int64_t>())),
-                     ctl::section("Result", body) + pairs + machine);
+                     ctl::section("Result", body) + pairs + ctl::section("Machine", machine));
 }
 
 std::string bench_table(const Results& results, std::size_t columns, bool colour) {

@@ -2,14 +2,12 @@
 #include "ctl/report/drawing.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "base/text.h"
-#include "ctl/machine.h"
 #include "ctl/render/page.h"
 #include "plan/pods.h"
 
@@ -124,24 +122,6 @@ class Drawing {
     std::map<unsigned, const CpuSet*> core_of_;  // CPU -> core
 };
 
-// The counts, and what of the drawing may not be as the kernel has it.
-Shown notes_on(const DrawnMachine& machine) {
-    const Topology& topology = machine.topology;
-    Shown out;
-    out.add(fmt::format(
-        "{}, {}, {}, {}, {}; shards of about {}{}.", plural(topology.online.count(), "CPU"),
-        plural(topology.cores.size(), "core"), plural(llcs_in(machine.kernel, topology).size(), "LLC"),
-        plural(topology.packages.size(), "package"), plural(topology.nodes.size(), "NUMA node"),
-        plural(machine.shard_size, "core"),
-        machine.kernel.has(Scope::cache_shard) ? "" : ", as a kernel with cache_shard would make them"));
-    for (const std::string& warning : topology.warnings) out.add(warning);
-    for (const OwnPods& own : kernels_own(topology, machine.kernel))
-        out.add(fmt::format("{} {}", own.text, fmt::join(own.cpus, "; ")));
-    out.add(why_in_doubt(topology, machine.kernel));
-    out.add(why_not_its_own(machine.kernel));
-    return out;
-}
-
 constexpr double kMostPercent = 1000;
 constexpr double kLeft = 78, kWidth = 420, kTop = 10, kBottom = 190;  // of a figure
 
@@ -150,11 +130,9 @@ constexpr double kLeft = 78, kWidth = 420, kTop = 10, kBottom = 190;  // of a fi
 std::string machine_html(const DrawnMachine& machine) {
     const std::size_t cpus = machine.topology.present.count();
     const std::string drawing = Drawing(machine).html();
-    const std::string shown =
-        cpus <= kMostUnfolded ? drawing
-                              : fmt::format("<details><summary>Drawing of all {}</summary>\n{}</details>\n",
-                                            plural(cpus, "CPU"), drawing);
-    return section("Machine", notes_on(machine).html() + shown);
+    if (cpus <= kMostUnfolded) return drawing;
+    return fmt::format("<details><summary>Drawing of all {}</summary>\n{}</details>\n", plural(cpus, "CPU"),
+                       drawing);
 }
 
 std::string effects_html(const std::string& caption, const std::vector<double>& percent,

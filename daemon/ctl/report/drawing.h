@@ -23,7 +23,7 @@ struct DrawnMachine {
     unsigned shard_size = 8;  // cores
     const Isolation& isolation;
 };
-// The section with packages, LLCs, shards, cores, threads. A core is one element in each of its LLCs (one,
+// Packages, LLCs, shards, cores, threads. A core is one element in each of its LLCs (one,
 // but on powerpc), with the attribute data-core, its lowest CPU. With more than 64 CPUs the drawing is
 // folded.
 std::string machine_html(const DrawnMachine& machine);
