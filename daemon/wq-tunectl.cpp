@@ -55,22 +55,8 @@ struct HelpText : CLI::Formatter {
     }
 };
 
-constexpr const char* kPutsBack =
-    "`sudo systemctl stop wq-tuned` restores everything; `wq-tunectl undo` prints the commands";
-// What to do instead of commands that do not exist.
-constexpr std::pair<std::string_view, const char*> kInstead[] = {
-    {"help", "`wq-tunectl --help`, `wq-tunectl COMMAND --help`"},
-    {"version", "`wq-tunectl --version`"},
-    {"restore", kPutsBack},
-    {"stop", kPutsBack},
-    {"disable", "`sudo systemctl disable --now wq-tuned`, which restores everything"},
-    {"enable", "`sudo systemctl enable --now wq-tuned`"},
-};
-
-// Returns "; did you mean ...?" with a command, what to do instead, or a hint to --help.
+// Returns "; did you mean ...?" with a command, or a hint to --help.
 std::string nearest_command(const std::string& word) {
-    for (const auto& [name, instead] : kInstead)
-        if (word == name) return fmt::format("; {}", instead);
     std::vector<std::string_view> names;
     for (const Command& command : wq::ctl::commands()) names.emplace_back(command.name);
     const std::string nearest = wq::suggestion(word, names);
@@ -142,7 +128,8 @@ void put_json_last(std::vector<char*>& words) {
 int run(int argc, char** argv) {
     wq::ctl::Invocation invocation;
     CLI::App app("Show and control wq-tuned and the kernel's workqueues.", "wq-tunectl");
-    app.formatter(std::make_shared<HelpText>());  // the commands inherit it
+    app.formatter(std::make_shared<HelpText>());     // the commands inherit it
+    app.option_defaults()->disable_flag_override();  // and this: `--json=false` is a mistake
     app.set_version_flag("--version", "wq-tunectl " + std::string(wq::version()));
     app.require_subcommand(0, 1);
     app.add_option("--root", invocation.root, "Use DIR as the root of the file system, for tests")
@@ -164,11 +151,6 @@ int run(int argc, char** argv) {
     std::vector<char*> words(argv, argv + argc);
     put_json_last(words);
     try {
-        if (const auto flag = wq::ctl::flag_with_value(app, {words.begin() + 1, words.end()});
-            !flag.empty()) {
-            wq::ctl::complain(fmt::format("option '{}' takes no value", flag));
-            return wq::ctl::kUsage;
-        }
         app.parse(static_cast<int>(words.size()), words.data());
         const auto given = app.get_subcommands();
         const auto& [command, what] = runs[given.empty() ? app.get_subcommand("status") : given.front()];

@@ -63,8 +63,4 @@ inline constexpr const char* kLoad = "write|read|both";  // of `bench`
 //   :nospace    the word is not complete yet
 std::vector<std::string> complete(const CLI::App& app, const std::vector<std::string>& words);
 
-// The first flag that has a value in WORDS, such as `--json=false`; "" if none. CLI11 would accept it, but it
-// is a mistake.
-std::string flag_with_value(const CLI::App& app, const std::vector<std::string>& words);
-
 }  // namespace wq::ctl

@@ -18,6 +18,8 @@
 
 namespace wq::ctl {
 
+class Shown;
+
 // All input of a plan, read once, without a daemon and without writes.
 struct Machine {
     Topology topology;
@@ -79,21 +81,12 @@ int complain(const std::string& text);
 
 nlohmann::json kernel_json(const KernelInfo& kernel);
 
-// The output of `wq-tunectl topology` without its warnings. KERNEL: for its pods.
+// The output of `wq-tunectl topology` without its warnings. KERNEL: for its pods, shown where they differ
+// from the model.
 nlohmann::ordered_json topology_json(const Topology& topology, const KernelInfo& kernel, unsigned shard_size);
-// COLUMNS: width of the terminal.
-std::string topology_table(const Topology& topology, const KernelInfo& kernel, unsigned shard_size,
-                           std::size_t columns);
+Shown topology_shown(const Topology& topology, const KernelInfo& kernel, unsigned shard_size);
 
-// Pods of the kernel that differ from the model. Plans use the kernel's pods.
-struct OwnPods {
-    std::string text;               // "The kernel's pods of smt differ ... The kernel has 2 pods:"
-    std::vector<std::string> cpus;  // CPU list of each pod
-};
-std::vector<OwnPods> kernels_own(const Topology& topology, const KernelInfo& kernel);
 // Why the kernel's own pods were not read, as a sentence; "" if they were read or were not to be read.
 std::string why_not_its_own(const KernelInfo& kernel);
-// Why the LLCs shown may differ from the kernel's, as a sentence; "" if they are the same.
-std::string why_in_doubt(const Topology& topology, const KernelInfo& kernel);
 
 }  // namespace wq::ctl

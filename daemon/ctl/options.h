@@ -31,8 +31,7 @@ int plan_experiments(const Options& options);
 int explain(const Options& options, const std::string& target);
 int check(const Options& options, const std::vector<std::string>& files);
 int cat_config(const Options& options);
-// TARGET: show this target alone; "" is all. VERBOSE: also the features of the kernel.
-int status(const Options& options, const std::string& target = "", bool verbose = false);
+int status(const Options& options, const std::string& target = "");  // "": all targets
 int undo(const Options& options);
 // WITH: the scope to compare; "" is the next candidate.
 int compare(const Options& options, const std::string& target, const std::string& with);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -8,7 +9,7 @@
 #include "base/text.h"
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
-#include "ctl/render/terminal.h"
+#include "ctl/render/page.h"
 #include "machine/save_tree.h"
 #include "plan/pods.h"
 #include "policy/load_policy.h"
@@ -18,8 +19,6 @@ namespace wq::ctl {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::size_t kNodesAt = 32;  // where the table's last column starts
 
 std::vector<std::string> lists_of(const std::vector<CpuSet>& sets) {
     std::vector<std::string> lists;
@@ -69,27 +68,12 @@ std::string describe(const std::vector<std::size_t>& sizes) {
     return fmt::format("{} x {}-{} cores", sizes.size(), sizes.back(), sizes.front());
 }
 
-// Wraps WORDS into at most MOST indented lines of at most COLUMNS.
-std::string wrapped_lists(const std::vector<std::string>& words, std::size_t columns, std::size_t most) {
-    static constexpr std::string_view kIndent = "    ";
-    const auto lines = wrap_lists(words, std::max<std::size_t>(columns, 20) - kIndent.size());
-    std::string text;
-    for (std::size_t i = 0; i < std::min(lines.size(), most); i++)
-        text += fmt::format("{}{}\n", kIndent, lines[i]);
-    if (lines.size() > most) text += fmt::format("{}... (--json has all)\n", kIndent);
-    return text;
-}
-
-std::string kernels_own_text(const Topology& topology, const KernelInfo& kernel, std::size_t columns) {
-    std::string text;
-    for (const OwnPods& own : kernels_own(topology, kernel))
-        text += "\n" + wrapped(own.text, columns) + wrapped_lists(own.cpus, columns, 4);
-    for (const std::string& why : {why_in_doubt(topology, kernel), why_not_its_own(kernel)}) {
-        if (why.empty()) continue;
-        if (text.empty()) text = "\n";
-        text += wrapped(why, columns);
-    }
-    return text;
+// LISTS of CPUs, as many as people read.
+std::string some_lists(const std::vector<CpuSet>& lists) {
+    constexpr std::size_t kMost = 32;
+    const auto end = lists.begin() + static_cast<std::ptrdiff_t>(std::min(lists.size(), kMost));
+    const auto text = fmt::format("{}", fmt::join(lists_of({lists.begin(), end}), "  "));
+    return lists.size() > kMost ? text + "  ... (--json has all)" : text;
 }
 
 // Empty if the policy named by the user has errors, which are then printed. Errors of the installed policy
@@ -112,26 +96,9 @@ std::optional<unsigned> shard_size(const Options& options, const Topology& topol
 
 }  // namespace
 
-std::vector<OwnPods> kernels_own(const Topology& topology, const KernelInfo& kernel) {
-    std::vector<OwnPods> out;
-    for (const Scope scope : unlike_model(kernel, topology)) {
-        const auto pods = pods_in(kernel, scope, topology, 1);
-        out.push_back(
-            {fmt::format("The kernel's pods of {} differ from those computed from sysfs. The kernel has {}:",
-                         name_of(scope), plural(pods.size(), "pod")),
-             lists_of(pods)});
-    }
-    return out;
-}
-
 std::string why_not_its_own(const KernelInfo& kernel) {
     if (kernel.pods_unread.empty()) return "";
     return "Computed from sysfs; " + kernel.pods_unread;
-}
-
-std::string why_in_doubt(const Topology& topology, const KernelInfo& kernel) {
-    if (topology.llc_unknown.empty() || kernel.pods) return "";
-    return "The kernel may see other LLCs: " + topology.llc_unknown;
 }
 
 Json topology_json(const Topology& topology, const KernelInfo& kernel, unsigned shard_size) {
@@ -152,30 +119,39 @@ Json topology_json(const Topology& topology, const KernelInfo& kernel, unsigned 
     return json;
 }
 
-std::string topology_table(const Topology& topology, const KernelInfo& kernel, unsigned shard_size,
-                           std::size_t columns) {
-    const std::string source = topology.source == "live" ? "this machine, by /sys" : topology.source;
-    std::string text = wrapped(source, columns);
+Shown topology_shown(const Topology& topology, const KernelInfo& kernel, unsigned shard_size) {
+    Shown out;
+    out.add(topology.source == "live" ? "this machine, by /sys" : topology.source);
     std::string counts =
         fmt::format("{}, {}", plural(topology.online.count(), "CPU"), plural(topology.cores.size(), "core"));
     // Omit this for hybrids, whose cores differ.
     if (topology.cores.size() * threads_per_core(topology) == topology.online.count())
         counts += fmt::format(", {} per core", plural(threads_per_core(topology), "thread"));
-    text += wrapped(counts, columns);
-    text += fmt::format("shard size: {}\n", plural(shard_size, "core"));
-    if (!topology.isolated.empty())
-        text += "isolated, in no LLC:\n" + wrapped_lists({topology.isolated.list()}, columns, 4);
-    text += fmt::format("\n{:>5} {:>6}  {:<17} {}\n", "LLCS", "CORES", "SHARDS OF EACH", "NODES");
-    for (const auto& group : groups_of(topology, kernel, shard_size)) {
-        const auto nodes = wrap_lists({group.nodes.empty() ? "-" : group.nodes.list()},
-                                      std::max<std::size_t>(columns, kNodesAt + 8) - kNodesAt);
-        text += fmt::format("{:>5} {:>6}  {:<17} {}\n", group.llcs, group.cores, describe(group.shard_cores),
-                            nodes.front());
-        for (std::size_t i = 1; i < nodes.size(); i++)
-            text += fmt::format("{:{}}{}\n", "", kNodesAt, nodes[i]);
-        text += wrapped_lists(lists_of(group.shards), columns, 4);
+    out.add(counts);
+    out.add(fmt::format("shard size: {}", plural(shard_size, "core")));
+    if (!topology.isolated.empty()) out.add("isolated, in no LLC: " + topology.isolated.list());
+    out.add("");
+    Table table({"LLCS", "CORES", "SHARDS OF EACH", "NODES", "CPUS OF THE SHARDS"});
+    for (const auto& group : groups_of(topology, kernel, shard_size))
+        table.add({std::to_string(group.llcs), std::to_string(group.cores), describe(group.shard_cores),
+                   group.nodes.empty() ? "-" : group.nodes.list(), some_lists(group.shards)});
+    out.add(std::move(table));
+    for (const Scope scope : unlike_model(kernel, topology)) {
+        const auto pods = pods_in(kernel, scope, topology, 1);
+        out.add("");
+        out.add(fmt::format(
+            "The kernel's pods of {} differ from those computed from sysfs. The kernel has {}: {}",
+            name_of(scope), plural(pods.size(), "pod"), some_lists(pods)));
     }
-    return text + kernels_own_text(topology, kernel, columns);
+    const std::string in_doubt = topology.llc_unknown.empty() || kernel.pods
+                                     ? ""
+                                     : "The kernel may see other LLCs: " + topology.llc_unknown;
+    for (const std::string& why : {in_doubt, why_not_its_own(kernel)}) {
+        if (why.empty()) continue;
+        out.add("");
+        out.add(why);
+    }
+    return out;
 }
 
 int topology(const Options& options) {
@@ -191,7 +167,7 @@ int topology(const Options& options) {
     if (options.json)
         fmt::print("{}\n", json_text(topology_json(*topology, kernel, *size)));
     else
-        fmt::print("{}", topology_table(*topology, kernel, *size, terminal_columns()));
+        fmt::print("{}", topology_shown(*topology, kernel, *size).text());
     return kOk;
 }
 

@@ -76,11 +76,9 @@ picture() { # NAME WIDTH HEIGHT
   cmp -s "$out/$1-$2-light.png" "$out/$1-$2-dark.png" && complain "$1: dark is light"
 }
 
-for kind in hostile plain large; do
-  "$tree_maker" "$work/$kind" "$kind" || { complain "no tree: $kind"; exit 1; }
-done
-sources=("two-sockets=fsroot:$work/hostile" "plain=fsroot:$work/plain" "384-cpus=fsroot:$work/large"
-  "eight-cpus=synthetic:pack:8 l3:1 core:1 pu:1" "large=synthetic:pack:32 l3:16 core:8 pu:2" "zen4=synthetic:pack:2 l3:12 core:8 pu:2" "one-cpu=synthetic:pu:1" "shared-llc=synthetic:l3:1 pack:2 core:2 pu:1")
+"$tree_maker" "$work/tree" || { complain "no tree"; exit 1; }
+sources=("two-sockets=fsroot:$work/tree" "eight-cpus=synthetic:pack:8 l3:1 core:1 pu:1" "large=synthetic:pack:32 l3:16 core:8 pu:2"
+  "zen4=synthetic:pack:2 l3:12 core:8 pu:2" "one-cpu=synthetic:pu:1" "shared-llc=synthetic:l3:1 pack:2 core:2 pu:1")
 for source in "${sources[@]}"; do
   name=${source%%=*} source=${source#*=}
   "$bin/wq-tunectl" report -o "$out/$name.html" --topology "$source" 2>"$work/err" || { complain "$name: $(cat "$work/err")"; continue; }
@@ -90,8 +88,6 @@ for source in "${sources[@]}"; do
   browse --no-pdf-header-footer --print-to-pdf="$out/$name.pdf" "file://$out/$name.html"
   [ "$(head -c 5 "$out/$name.pdf")" = %PDF- ] || complain "$name: is not printed"
 done
-grep -q 'class="dots"' "$out/two-sockets.html" || complain "no trial is drawn"
-grep -q '▼ 1 improved</span>: <code>kcryptd-254:0-1</code>.*(in force now)' "$out/plain.html" || complain "plain: what was improved is not said"
-grep -q '<summary>Drawing of all 384 CPUs' "$out/384-cpus.html" || complain "384 CPUs are not folded"
+[ "$(grep -c 'class="dots"' "$out/two-sockets.html")" = 12 ] || complain "the latest verdicts are not drawn"
 ls "$out"
 exit $failed

@@ -74,30 +74,23 @@ expect "wq-tunectl compare --with " "${scopes[@]}"
 expect "wq-tunectl --root $tree top " kcryptd-254:0-1 kcryptd_io-254:0-1 writeback
 expect "wq-tunectl --root $tree top -d 1 w" writeback
 expect "wq-tunectl top --interval "
-expect "wq-tunectl diagnose --seconds "
-expect "wq-tunectl status --is" --isolation
 # A flag takes no value: the next word is completed on its own.
 # shellcheck disable=SC2046 # words
 expect "wq-tunectl plan --json --" $(options plan) $(options)
 expect "wq-tunectl --no-pager pl" plan
-expect "wq-tunectl plan --no" --no-pager
 expect "wq-tunectl --root $tree explain --json " "${targets[@]}"
 expect "wq-tunectl top --once --so" --sort
 expect "wq-tunectl top --functions --sort wo" workqueue
 expect "wq-tunectl top --sort p" p50 p90 p99
 expect "wq-tunectl fleet " merge show policy
-expect "wq-tunectl fleet --fdr 5% p" policy
 expect "wq-tunectl compare --json writeback --with s" smt system
 expect "wq-tunectl --root $tree ab --target w" writeback
 expect "wq-tunectl ab --arms sm" smt
-expect "wq-tunectl ab --und" --undo
-expect "wq-tunectl bench --comp" --compare
 [ "$shell" != bash ] || offers "wq-tunectl ab --target x --arms cache,smt -- tru" | grep -qx true || complain "after --: no command"
 for scope in "${scopes[@]}"; do
   "$bin/wq-tunectl" plan --topology 'synthetic:core:2 pu:1' --kernel-scopes "$scope" >/dev/null || complain "$scope is no scope"
 done
 expect "wq-tunectl plan --topology " live fsroot: xml: synthetic:
-expect "wq-tunectl plan --shard-size "
 touch "$tree/one.toml"
 case $shell in
   bash)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/commands/plan_command.h"
+#include "ctl/commands/shown.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

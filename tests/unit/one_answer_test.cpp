@@ -188,7 +188,7 @@ void check(RandomHost& host, const Cpus& cpus, bool with_text) {
     options.root = cpus.tree.root();
     const json plans = json::parse(said_by(plan, options))["targets"];
     const json experiments = json::parse(said_by(plan_experiments, options));
-    const json told = json::parse(said_by(status, options, "", false));
+    const json told = json::parse(said_by(status, options, ""));
     const Daemon daemon(options, cpus.topology);
     ASSERT_EQ(experiments["targets"].size(), plans.size());
     std::map<std::string, json> states;

@@ -162,13 +162,6 @@ TEST_F(ProgressTest, WorthCountsWhatAnOrderOrDefaultMoves) {
     EXPECT_EQ(worth_json(*engine_, experiment_->ledger(), {}, wall_)["moved"], 0) << "an external writer's";
 }
 
-TEST_F(ProgressTest, WhatRegressedRestsAndIsCountedAsSuch) {
-    use_traffic({"kcryptd"});
-    costs("smt", 1.3);
-    ASSERT_TRUE(run_until([&] { return target_of("kcryptd").at("outcome") == "regressed"; }));
-    EXPECT_THAT(summary(), HasSubstr(" regressed; "));
-}
-
 TEST(ProgressText, SaysTheOddsAndWhenTheNextPairComes) {
     const json base{{"candidate", "smt"},
                     {"reference", "cache"},
@@ -322,9 +315,11 @@ json isolated(std::size_t kinds_of_work) {
             {"work_seconds", 7.4}, {"work", work},    {"partitions_complete", true}};
 }
 
-TEST(HostText, ShowsIsolatedCpusAndTheFirstTwentyKindsOfWork) {
+TEST(IsolationText, ShowsIsolatedCpusAndTheFirstTwentyKindsOfWork) {
     const auto text_of = [](const json& isolation) {
-        return ctl::host_text({{"isolation", isolation}}, true);
+        ctl::Shown out;
+        ctl::add_isolation(out, isolation);
+        return out.text();
     };
     json isolation = isolated(23);
     isolation["work_lost"] = 12;
@@ -334,19 +329,11 @@ TEST(HostText, ShowsIsolatedCpusAndTheFirstTwentyKindsOfWork) {
               HasSubstr("\nand 12 items of others, for which there was no room\n"),
               Not(HasSubstr("more cgroups"))));
     isolation = isolated(20);
-    isolation["work_lost"] = 1;
     isolation["partitions"] = {{{"type", "isolated"}, {"cpus", "4-5"}, {"cgroup", nullptr}}};
     isolation["partitions_complete"] = false;
-    EXPECT_THAT(text_of(isolation), AllOf(HasSubstr("\nand 1 item of others, for which"),
-                                          HasSubstr("isolated partition  4-5   (not found)\n"),
+    EXPECT_THAT(text_of(isolation), AllOf(HasSubstr("isolated partition  4-5   (not found)\n"),
                                           HasSubstr("There are more cgroups than were looked at.\n"),
                                           Not(HasSubstr("; --json has them"))));
-}
-
-TEST(HostText, NamesPodsThatDifferFromTheTopology) {
-    const json kernel{{"features", json::object()}, {"pods", {{"differ", {{"cache", 1}, {"smt", 1}}}}}};
-    EXPECT_THAT(ctl::host_text({{"kernel", kernel}}, true),
-                HasSubstr("The kernel's pods of cache, smt differ from"));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "ctl/commands/plan_command.h"
+#include "ctl/commands/shown.h"
 #include "ctl/machine.h"
 #include "fake_machine.h"
 #include "machine/save_tree.h"

@@ -29,8 +29,6 @@ struct Given {
     bool experiments = false;
     bool isolation = false;
     bool ledger = false;
-    bool print = false;
-    bool verbose = false;
     double seconds = 5;
 };
 
@@ -92,7 +90,6 @@ void add_nothing(CLI::App& /*command*/, Given& /*g*/) {}
 
 void add_status(CLI::App& command, Given& g) {
     auto* target = add_target(command, g);
-    command.add_flag("-v,--verbose", g.verbose, "Also the features of the kernel");
     add_shared(command, g.options, kJson | kConfig);
     auto* isolation =
         command.add_flag("--isolation", g.isolation, "Watch isolated CPUs: the work there, by origin");
@@ -101,7 +98,7 @@ void add_status(CLI::App& command, Given& g) {
 }
 
 int run_status(const Given& g) {
-    if (!g.isolation) return status(g.options, g.target, g.verbose);
+    if (!g.isolation) return status(g.options, g.target);
     if (!g.options.root.empty())
         throw CLI::ValidationError("status --isolation watches the running kernel: no --root");
     const auto monitor = make_bpf_monitor();
@@ -252,11 +249,7 @@ const Command kCommands[] = {
     {kControl, "reload", "Read the policy again",
      simple(add_nothing, [](const Given& g) { return order(g.options, "Reload"); })},
     {kControl, "undo", "Shell commands that would put everything back",
-     simple(
-         [](CLI::App& command, Given& g) {
-             command.add_flag("--print", g.print, "Print the commands and run nothing (the default)");
-         },
-         [](const Given& g) { return undo(g.options); })},
+     simple(add_nothing, [](const Given& g) { return undo(g.options); })},
     {kMeasure, "top", "What workqueues do, live: rates, waits, locks, functions", set_up_top},
     {kMeasure, "diagnose", "What keeps kworkers busy, in plain words", set_up_diagnose},
     {kMeasure, "dump", "The kernel's pods, worker pools and workqueues", set_up_dump, true},

@@ -86,9 +86,6 @@ class Completion {
         return argument == nullptr ? option_words(part) : values(argument->get_type_name(), "", part);
     }
 
-    // The first flag that was given a value, as `--json=true`; "" if none.
-    [[nodiscard]] const std::string& valued_flag() const { return valued_flag_; }
-
   private:
     static std::string line(const std::string& word, const std::string& help) { return word + "\t" + help; }
     // The type size of a flag is 1, like that of an option with one value.
@@ -97,11 +94,7 @@ class Completion {
     void pass_option(const std::string& word) {
         const auto equals = word.find('=');
         const CLI::Option* option = find_option(word.substr(0, equals));
-        if (option == nullptr) return;
-        if (is_flag(*option)) {
-            if (equals != std::string::npos && valued_flag_.empty()) valued_flag_ = word.substr(0, equals);
-            return;
-        }
+        if (option == nullptr || is_flag(*option)) return;
         if (equals != std::string::npos)
             take(*option, word.substr(equals + 1));
         else
@@ -173,7 +166,6 @@ class Completion {
     const CLI::Option* pending_ = nullptr;  // option whose value comes next
     std::size_t given_ = 0;                 // number of arguments of the command so far
     std::size_t ran_ = 0;                   // number of words from the `--` of `ab` on
-    std::string valued_flag_;
 };
 
 }  // namespace
@@ -183,12 +175,6 @@ std::vector<std::string> complete(const CLI::App& app, const std::vector<std::st
     Completion completion(app);
     for (std::size_t i = 0; i + 1 < words.size(); i++) completion.pass(words[i]);
     return completion.offers(words.back());
-}
-
-std::string flag_with_value(const CLI::App& app, const std::vector<std::string>& words) {
-    Completion walk(app);
-    for (const std::string& word : words) walk.pass(word);
-    return walk.valued_flag();
 }
 
 }  // namespace wq::ctl

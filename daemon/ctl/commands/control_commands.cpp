@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "ctl/commands/shown.h"
 #include "ctl/machine.h"
 #include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
@@ -115,6 +116,28 @@ int compare(const Options& options, const std::string& target, const std::string
     return record->judged ? kOk : kFailure;
 }
 
+Shown history_shown(const std::vector<VerdictRecord>& records) {
+    Shown out;
+    if (records.empty()) {
+        out.add("No comparison has a verdict on this machine yet.");
+        return out;
+    }
+    Table table({"TIME", "TARGET", "COMPARED", "VERDICT", "PAIRS", "EFFECT"});
+    table.paint(3, [](std::string_view verdict) -> std::string_view {
+        return verdict == "improved" ? "\x1b[32m" : verdict == "regressed" ? "\x1b[33m" : "";
+    });
+    for (const VerdictRecord& r : records)
+        table.add({local_time(r.time), r.target, r.key.reference + " -> " + r.key.candidate,
+                   r.judged ? std::string(name_of(r.outcome)) : "cut off", std::to_string(r.standing.pairs),
+                   effect_text(r.standing) + (r.reason.empty() ? "" : "; " + r.reason) +
+                       (r.contention ? "; " + text_of(*r.contention) : "")});
+    out.add(std::move(table));
+    out.add(
+        "Effects describe the pairs up to the verdict, which came when there was enough evidence, and so "
+        "tend to be overstated.");
+    return out;
+}
+
 int history(const Options& options, const std::string& target) {
     VerdictStore store(Paths{options.root}.verdicts());
     if (const auto read = store.read(); !read) return complain(read.error().text);
@@ -126,22 +149,10 @@ int history(const Options& options, const std::string& target) {
         fmt::print("{}\n", dump_json({{"verdicts", std::move(verdicts)}}));
         return kOk;
     }
-    if (records.empty()) {
-        fmt::print("No comparison {}has a verdict on this machine yet.\n",
-                   target.empty() ? "" : "of " + target + " ");
-        return kOk;
-    }
-    Table table({"TIME", "TARGET", "COMPARED", "VERDICT", "PAIRS", "EFFECT"});
-    for (const VerdictRecord& r : records)
-        table.add({local_time(r.time), r.target, r.key.reference + " -> " + r.key.candidate,
-                   r.judged ? std::string(name_of(r.outcome)) : "cut off", std::to_string(r.standing.pairs),
-                   effect_text(r.standing) + (r.reason.empty() ? "" : "; " + r.reason) +
-                       (r.contention ? "; " + text_of(*r.contention) : "")});
-    table.print();
-    print_text(
-        "Effects describe the pairs up to the verdict, which came when there was enough evidence, and so "
-        "tend "
-        "to be overstated.");
+    if (records.empty() && !target.empty())
+        fmt::print("No comparison of {} has a verdict on this machine yet.\n", target);
+    else
+        fmt::print("{}", history_shown(records).text());
     return kOk;
 }
 

@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "bpf/bpf_workqueues.h"
-#include "ctl/commands/plan_command.h"
+#include "ctl/commands/shown.h"
 #include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
 #include "machine/device_mapper.h"
@@ -239,11 +239,6 @@ std::optional<KnownName> known_name(const Paths& paths, const std::vector<Workqu
     return std::nullopt;
 }
 
-// Columns that remain after an indent.
-std::size_t room_after(std::size_t indent) {
-    return std::max<std::size_t>(terminal_columns(), 20) - indent;
-}
-
 std::vector<std::string> pods_of_candidate(const Machine& machine, const PlanLine& line, const Candidate& c) {
     std::vector<std::string> out;
     for (const CpuSet& pod : restrict_to(
@@ -260,7 +255,8 @@ void print_candidate(const Machine& machine, const PlanLine& line, const Candida
                                   ? plural(c.max_cores, "core")
                                   : fmt::format("{}..{} cores", c.min_cores, c.max_cores);
     print_text(fmt::format("{}: {} of {}", fmt::join(names, " = "), plural(c.pools, "pool"), cores), 2);
-    auto lists = wrap_lists(pods_of_candidate(machine, line, c), room_after(6));
+    auto lists =
+        wrap_lists(pods_of_candidate(machine, line, c), std::max<std::size_t>(terminal_columns(), 20) - 6);
     if (lists.size() > kMostLines) {
         lists.resize(kMostLines);
         lists.back() = "... (all with --json)";
@@ -276,29 +272,6 @@ json status_of(const Machine& machine, const std::string& target) {
     return nullptr;
 }
 
-// Prints TEXT with a label, wrapped.
-void print_labelled(const char* label, const std::string& text) {
-    Table table({fmt::format("  {:<9}", label), text});
-    fmt::print("{}", table.text(terminal_columns(), false));
-}
-
-// Prints nothing of a file that was damaged: `status` says that it is broken.
-void print_progress(const json& target) {
-    if (!target.is_object()) return;
-    std::vector<std::pair<const char*, std::string>> lines;
-    try {
-        lines.emplace_back("state", target.value("state", ""));
-        if (const auto verdict = target.value("verdict", json(nullptr)); verdict.is_object())
-            lines.emplace_back("verdict", verdict_text(verdict));
-        if (const auto now = target.value("comparison", json(nullptr)); now.is_object())
-            lines.emplace_back("evidence", progress_text(now, wall_clock()));
-        for (auto& line : contention_lines(target)) lines.push_back(std::move(line));
-    } catch (const json::exception&) {
-        return;
-    }
-    for (const auto& [label, text] : lines) print_labelled(label, text);
-}
-
 // Returns "cache with smt, then with cpu; at most 64 pairs of 5 s each", or why nothing is compared.
 std::string compared_text(const Machine& machine, const ExperimentPlan& plan) {
     const TargetExperiments& target = plan.targets.front();
@@ -308,23 +281,7 @@ std::string compared_text(const Machine& machine, const ExperimentPlan& plan) {
                        plan.slot_seconds);
 }
 
-void print_target(const PlanLine& line, const Policy& policy) {
-    fmt::print("{}\n  kind       {}\n  scope      {}\n", line.target.name, name_of(line.target.kind),
-               scope_text(line.target.scope));
-    const char* label = "CPUs";
-    if (!line.target.effective.empty())
-        for (const std::string& part : wrap_lists({line.target.effective.list()}, room_after(13)))
-            fmt::print("  {:<11}{}\n", std::exchange(label, ""), part);
-    fmt::print("  rule       {}\n", line.rule ? line.rule->text() : "none");
-    // @default has its own table.
-    const WorkqueueRule* rule =
-        line.target.kind == Kind::unbound && line.rule ? policy.rule_for(line.target.name) : nullptr;
-    if (rule == nullptr) return;
-    if (!rule->expires.empty()) fmt::print("  until      {}\n", rule->expires);
-    if (!rule->evidence.empty()) print_labelled("because", printable(rule->evidence));
-}
-
-// What the mapping that a target belongs to keeps off it: empty for other targets. Error: as for
+// What the mapping that TARGET belongs to keeps off it: empty for other targets. Error: as for
 // read_crypt_bypass().
 std::optional<Result<CryptBypass>> bypass_of(const Options& options, const std::string& target) {
     const std::string device = crypt_device_of(target);
@@ -343,19 +300,39 @@ std::string bypass_text(const Result<CryptBypass>& bypass) {
 // HELD_BACK: what holds the daemon back; "" if nothing does.
 void print_explanation(const Machine& machine, const PlanLine& line, const json& target,
                        const std::string& held_back, const std::optional<Result<CryptBypass>>& bypass) {
-    print_target(line, machine.policy);
-    if (const std::string text = bypass ? bypass_text(*bypass) : ""; !text.empty())
-        print_labelled("mapping", text);
-    fmt::print("  planned    {}\n  action     {}\n", planned_text(line), name_of(line.action));
-    print_labelled("reason", line.reason);
-    print_labelled("compared", compared_text(machine, experiments_of(machine, {line})));
-    if (!held_back.empty()) print_labelled("held back", held_back);
-    print_progress(target);
-    if (const auto hosts = host_lines(machine.policy); !hosts.empty()) {
-        Table table({"  hosts    ", hosts.front()});
-        for (std::size_t i = 1; i < hosts.size(); i++) table.add({"", hosts[i]});
-        fmt::print("{}", table.text(terminal_columns(), false));
+    const auto row = [](const char* label, const std::string& text) {
+        return std::vector{fmt::format("  {:<9}", label), text};
+    };
+    Table lines(row("kind", std::string(name_of(line.target.kind))));
+    const auto add = [&](const char* label, const std::string& text) {
+        if (!text.empty()) lines.add(row(label, text));
+    };
+    add("scope", scope_text(line.target.scope));
+    add("CPUs", line.target.effective.list());
+    add("rule", line.rule ? line.rule->text() : "none");
+    // @default has its own table.
+    if (line.target.kind == Kind::unbound && line.rule)
+        if (const auto* rule = machine.policy.rule_for(line.target.name); rule != nullptr) {
+            add("until", rule->expires);
+            add("because", printable(rule->evidence));
+        }
+    if (bypass) add("mapping", bypass_text(*bypass));
+    add("planned", planned_text(line));
+    add("action", std::string(name_of(line.action)));
+    add("reason", line.reason);
+    add("compared", compared_text(machine, experiments_of(machine, {line})));
+    add("held back", held_back);
+    if (target.is_object()) {
+        add("state", text_in(target, "state"));
+        if (const auto verdict = target.value("verdict", json(nullptr)); verdict.is_object())
+            add("verdict", verdict_text(verdict));
+        if (const auto now = target.value("comparison", json(nullptr)); now.is_object())
+            add("evidence", progress_text(now, wall_clock()));
+        for (const auto& [label, text] : contention_lines(target)) add(label, text);
     }
+    const char* label = "hosts";
+    for (const std::string& host : host_lines(machine.policy)) add(std::exchange(label, ""), host);
+    fmt::print("{}\n{}", line.target.name, lines.text(terminal_columns(), false));
     if (line.candidates.empty()) return;
     print_text("candidates, coarsest first, with their pods:");
     for (const Candidate& c : line.candidates) print_candidate(machine, line, c);

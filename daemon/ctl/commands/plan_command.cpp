@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // `plan`, `plan --experiments` and `plan --boot`.
-#include "ctl/commands/plan_command.h"
+#include "ctl/commands/shown.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -113,57 +113,32 @@ std::string summary_of(const std::vector<PlanLine>& lines, const ExperimentPlan&
            changes_text(with_plan);
 }
 
-void print_plan(const Options& options, const Machine& machine, const std::vector<PlanLine>& lines,
-                const ExperimentPlan& experiments) {
-    print_text(summary_of(lines, experiments));
-    fmt::print("\n");
-    Table table({"TARGET", "SCOPE", "PLANNED", "ACTION", "COMPARED", "REASON"});
-    for (std::size_t i = 0; i < lines.size(); i++) {
-        const auto& candidates = experiments.targets[i].candidates;
-        table.add({lines[i].target.name, scope_text(lines[i].target.scope), planned_text(lines[i]),
-                   std::string(name_of(lines[i].action)),
-                   candidates.empty() ? "-" : fmt::format("{}", fmt::join(candidates, ", ")),
-                   lines[i].reason});
-    }
-    table.group_names();
-    table.print();
-    std::vector<std::string> remarks = {held_back_remark(options, machine)};
-    if (std::ranges::any_of(lines, [](const PlanLine& l) { return l.target.kind == Kind::default_scope; }))
-        remarks.emplace_back(
-            "Only @default reaches workqueues without a folder in /sys: btrfs, NFS, loop; dm-crypt before "
-            "6.10.");
-    remarks.push_back(why_not_its_own(machine.kernel));
-    for (std::string& note : notes_about(options, machine.policy)) remarks.push_back(std::move(note));
-    std::erase(remarks, "");
-    if (!remarks.empty()) fmt::print("\n");
-    for (const std::string& remark : remarks) print_text(remark);
-}
-
 // How much is compared and what it costs.
-void print_costs(const Judging& judge, const ExperimentPlan& plan) {
+void add_costs(Shown& out, const Judging& judge, const ExperimentPlan& plan) {
     const auto compared =
         std::ranges::count_if(plan.targets, [](const TargetExperiments& t) { return !t.candidates.empty(); });
-    if (compared == 0) return print_text("No target would be compared.");
-    print_text(fmt::format("{} of {} would be compared, each while it has traffic, up to {} at once.",
-                           compared, plural(plan.targets.size(), "target"), judge.concurrent));
-    print_text(fmt::format(
+    if (compared == 0) return out.add("No target would be compared.");
+    out.add(fmt::format("{} of {} would be compared, each while it has traffic, up to {} at once.", compared,
+                        plural(plan.targets.size(), "target"), judge.concurrent));
+    out.add(fmt::format(
         "A pair takes {:g} s. Within {} pairs a comparison is decided, or it goes on with a pair every {}: "
         "after at most {}, if all targets are busy and no pair is dropped.",
         plan.slot_seconds, judge.settings.max_pairs, duration_text(judge.recheck),
         duration_text(Seconds(plan.most_seconds))));
     if (std::ranges::any_of(plan.targets,
                             [](const TargetExperiments& t) { return t.comparisons > t.candidates.size(); }))
-        print_text("This includes comparisons of undecided candidates with a later one that improved.");
-    print_text(
+        out.add("This includes comparisons of undecided candidates with a later one that improved.");
+    out.add(
         fmt::format("A target loses about {} a day to its candidates at most: the last pair may exceed it.",
                     duration_text(judge.budget)));
 }
 
-void print_experiments(const Options& options, const Machine& machine, const ExperimentPlan& plan) {
-    print_costs(machine.policy.judge, plan);
-    if (const std::string held_back = held_back_remark(options, machine); !held_back.empty())
-        print_text(held_back);
-    fmt::print("\n");
+Shown experiments_shown(const Options& options, const Machine& machine, const ExperimentPlan& plan) {
+    Shown out;
+    add_costs(out, machine.policy.judge, plan);
+    if (std::string held_back = held_back_remark(options, machine); !held_back.empty())
+        out.add(std::move(held_back));
+    out.add("");
     Table table({"TARGET", "REFERENCE", "AT MOST", "CANDIDATES, IN THIS ORDER"});
     for (const TargetExperiments& target : plan.targets) {
         const bool none = target.candidates.empty();
@@ -172,7 +147,8 @@ void print_experiments(const Options& options, const Machine& machine, const Exp
                    none ? "-" : duration_text(most),
                    none ? "none: " + target.reason : fmt::format("{}", fmt::join(target.candidates, ", "))});
     }
-    table.print();
+    out.add(std::move(table));
+    return out;
 }
 
 json experiments_document(const Options& options, const Machine& machine, const ExperimentPlan& plan) {
@@ -203,20 +179,54 @@ int print_planned(const Options& options, bool experiments) {
     const auto machine = read_machine(options);
     if (!machine) return complain(machine.error().text);
     const auto lines = machine->plan();
+    if (!options.json && !experiments) {
+        fmt::print("{}", plan_shown(options, *machine, lines).text());
+        return kOk;
+    }
     const ExperimentPlan plan = experiments_of(*machine, lines);
     if (options.json)
         fmt::print("{}\n", dump_json(experiments ? experiments_document(options, *machine, plan)
                                                  : plan_document(*machine, lines)));
     else if (const std::string lacks = lacks_scopes(machine->kernel); !lacks.empty())
         fmt::print("{}\n", lacks);
-    else if (experiments)
-        print_experiments(options, *machine, plan);
     else
-        print_plan(options, *machine, lines, plan);
+        fmt::print("{}", experiments_shown(options, *machine, plan).text());
     return kOk;
 }
 
 }  // namespace
+
+Shown plan_shown(const Options& options, const Machine& machine, const std::vector<PlanLine>& lines) {
+    Shown out;
+    if (const std::string lacks = lacks_scopes(machine.kernel); !lacks.empty()) {
+        out.add(lacks);
+        return out;
+    }
+    const ExperimentPlan experiments = experiments_of(machine, lines);
+    out.add(summary_of(lines, experiments));
+    out.add("");
+    Table table({"TARGET", "SCOPE", "PLANNED", "ACTION", "COMPARED", "REASON"});
+    for (std::size_t i = 0; i < lines.size(); i++) {
+        const auto& candidates = experiments.targets[i].candidates;
+        table.add({lines[i].target.name, scope_text(lines[i].target.scope), planned_text(lines[i]),
+                   std::string(name_of(lines[i].action)),
+                   candidates.empty() ? "-" : fmt::format("{}", fmt::join(candidates, ", ")),
+                   lines[i].reason});
+    }
+    table.group_names();
+    out.add(std::move(table));
+    std::vector<std::string> remarks = {held_back_remark(options, machine)};
+    if (std::ranges::any_of(lines, [](const PlanLine& l) { return l.target.kind == Kind::default_scope; }))
+        remarks.emplace_back(
+            "Only @default reaches workqueues without a folder in /sys: btrfs, NFS, loop; dm-crypt before "
+            "6.10.");
+    remarks.push_back(why_not_its_own(machine.kernel));
+    for (std::string& note : notes_about(options, machine.policy)) remarks.push_back(std::move(note));
+    std::erase(remarks, "");
+    if (!remarks.empty()) out.add("");
+    for (std::string& remark : remarks) out.add(std::move(remark));
+    return out;
+}
 
 std::string scope_text(const ScopeFile& scope) {
     if (scope.word.empty()) return "-";

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "bpf/bpf_dump.h"
+#include "ctl/commands/shown.h"
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/status_text.h"
@@ -110,9 +111,9 @@ json absent_status(const Options& options, std::string why) {
     return document;
 }
 
-// SAID, the daemon's part, with what the files of the kernel hold now. HOST: also the kernel's features and
-// pods.
-json running_status(const Options& options, json said, bool host) {
+// SAID, the daemon's part, with what the files of the kernel hold now; for JSON also the kernel's features
+// and pods.
+json running_status(const Options& options, json said) {
     const Paths paths{options.root};
     const WorkqueueFs files(paths);
     const auto names = files.names();
@@ -141,7 +142,7 @@ json running_status(const Options& options, json said, bool host) {
     json isolation = isolation_json(read_isolation(paths));
     isolation.update(said.value("isolation", json::object()));
     said["isolation"] = std::move(isolation);
-    if (!host) return said;
+    if (!options.json) return said;
     KernelInfo kernel = probe_kernel(paths);
     read_pods(paths, kernel);
     const auto topology = read_topology("live", options.root);
@@ -221,7 +222,7 @@ std::string_view colour_of_state(std::string_view state) {
 }
 
 // TARGETS as a table, grouped if there are many; MASKS instead of targets if so.
-std::string states_text(const json& targets, bool masks) {
+Table states_table(const json& targets, bool masks) {
     Table table(
         {masks ? "MASK" : "TARGET", masks ? "CPUS" : "SCOPE", "BASELINE", "PLANNED", "STATE", "REASON"});
     table.paint(4, colour_of_state);
@@ -230,19 +231,18 @@ std::string states_text(const json& targets, bool masks) {
                    text_in(each, "baseline", "-"), text_in(each, "planned", "-"), text_in(each, "state", "-"),
                    masks ? text_in(each, "reason", "-") : reason_text(each)});
     if (!masks) table.group_names();
-    return table.text();
+    return table;
 }
 
-std::string head_text(const json& document) {
+void add_head(Shown& out, const json& document) {
     const json& daemon = document.at("daemon");
-    std::string out;
     const auto add = [&out](const std::string& line) {
-        if (!line.empty()) out += wrapped(line);
+        if (!line.empty()) out.add(line);
     };
     add(policy_text(daemon));
     add(expired_text(daemon));
     const std::string state = text_in(daemon, "state", "-");
-    const std::string reason = daemon.value("reason", "");
+    const std::string reason = text_in(daemon, "reason");
     add(fmt::format("wq-tuned {}: {}, mode {}{}", text_in(daemon, "version", "-"),
                     state == "absent" ? "not running" : state, text_in(daemon, "mode", "-"),
                     reason.empty() ? "" : " (" + printable(reason) + ")"));
@@ -251,49 +251,71 @@ std::string head_text(const json& document) {
         add("Host tables in force: " + names);
     add(comparisons_text(document, wall_clock()));
     add(summary_of(document.at("targets")));
-    return out + "\n";
 }
 
-// ONE: the table has one target, and nothing else is shown.
-std::string status_text_of(const json& document, bool one, bool verbose) {
-    std::string rows = states_text(document.at("targets"), false);
+// ONE: DOCUMENT has one target, and nothing else is shown.
+Shown shown_of(const json& document, bool one) {
+    Shown out;
+    if (!one) {
+        add_head(out, document);
+        out.add("");
+    }
+    out.add(states_table(document.at("targets"), false));
     if (one) {
         for (const auto& [label, text] : contention_lines(document.at("targets").front()))
-            rows += wrapped(fmt::format("{}: {}", label, text));
-        return rows;
+            out.add(fmt::format("{}: {}", label, text));
+        return out;
     }
-    const json masks = document.value("masks", json::array());
-    return head_text(document) + rows + (masks.empty() ? "" : "\n" + states_text(masks, true)) +
-           host_text(document, verbose);
+    if (const json masks = document.value("masks", json::array()); !masks.empty()) {
+        out.add("");
+        out.add(states_table(masks, true));
+    }
+    add_isolation(out, document.at("isolation"));
+    return out;
+}
+
+struct HostStatus {
+    json document;
+    Shown shown;
+    bool running = false;
+};
+
+// A file that is broken somewhere counts as no daemon.
+HostStatus read_host_status(const Options& options) {
+    HostStatus out;
+    std::string why;
+    try {
+        auto said = read_status(Paths{options.root});
+        if (said) {
+            out.document = running_status(options, std::move(*said));
+            out.shown = shown_of(out.document, false);
+            out.running = true;
+            return out;
+        }
+        why = said.error().text;
+    } catch (const json::exception&) {
+        why = Paths{options.root}.status() + ": broken";
+    }
+    out.document = absent_status(options, why);
+    out.shown = shown_of(out.document, false);
+    return out;
 }
 
 }  // namespace
 
-int status(const Options& options, const std::string& target, bool verbose) {
-    const auto text_of_status = [&](json document) -> Result<std::string> {
+Shown status_shown(const Options& options) {
+    return read_host_status(options).shown;
+}
+
+int status(const Options& options, const std::string& target) {
+    auto [document, shown, running] = read_host_status(options);
+    if (!target.empty()) {
         auto& targets = document.at("targets").get_ref<json::array_t&>();
-        if (!target.empty())
-            std::erase_if(targets, [&](const json& each) { return each.at("name") != target; });
-        if (!target.empty() && targets.empty())
-            return fail(target + ": no such target; `wq-tunectl status` lists them");
-        return options.json ? dump_json(document) + "\n" : status_text_of(document, !target.empty(), verbose);
-    };
-    Result<std::string> text;
-    std::string why;
-    bool running = false;
-    try {
-        if (auto said = read_status(Paths{options.root})) {
-            text = text_of_status(running_status(options, std::move(*said), verbose || options.json));
-            running = true;
-        } else {
-            why = said.error().text;
-        }
-    } catch (const json::exception&) {
-        why = Paths{options.root}.status() + ": broken";
+        std::erase_if(targets, [&](const json& each) { return each.at("name") != target; });
+        if (targets.empty()) return complain(target + ": no such target; `wq-tunectl status` lists them");
+        shown = shown_of(document, true);
     }
-    if (!running) text = text_of_status(absent_status(options, why));
-    if (!text) return complain(text.error().text);
-    fmt::print("{}", *text);
+    fmt::print("{}", options.json ? dump_json(document) + "\n" : shown.text());
     return running ? kOk : kNoDaemon;
 }
 

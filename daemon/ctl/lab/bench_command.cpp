@@ -13,7 +13,7 @@
 #include "ctl/lab/bench.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
-#include "ctl/report/report.h"
+#include "ctl/report/drawing.h"
 #include "ctl/setting_option.h"
 #include "machine/host_facts.h"
 #include "machine/hwloc_topology.h"
@@ -71,8 +71,8 @@ BenchResult host_of(const Paths& paths, const lab::ScopesOf& machine) {
 }
 
 std::string machine_of(const Paths& paths, const lab::ScopesOf& machine) {
-    return machine_html({machine.topology, machine.kernel, effective_shard_size(machine.kernel, {}),
-                         read_isolation(paths), read_core_kinds(paths, machine.topology)});
+    return machine_html(
+        {machine.topology, machine.kernel, effective_shard_size(machine.kernel, {}), read_isolation(paths)});
 }
 
 // Runs the benchmark and shows the result: the files first, because they remain if the terminal of stdout is

@@ -13,7 +13,7 @@
 #include "ctl/lab/bench.h"
 #include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
-#include "ctl/report/report.h"
+#include "ctl/report/drawing.h"
 
 namespace wq::lab {
 namespace {
@@ -165,34 +165,18 @@ std::string best_of(const std::vector<Row>& rows, const std::string& load) {
     return best != nullptr ? best->arm : "";
 }
 
-// The scale of all effect bars of ROWS.
-double end_of_scale(const std::vector<BenchResult>& rows) {
-    double end = 5;
-    for (const auto& row : rows) {
-        const Effect effect = effect_in(row).value_or(Effect{});
-        const auto interval = effect.interval.value_or(Effect::Interval{});
-        end = std::max({end, std::abs(effect.percent), std::abs(interval.low), std::abs(interval.high)});
-    }
-    return std::min(end, ctl::kMostPercent);
-}
-
 std::string scopes_html(const std::vector<BenchResult>& scopes) {
-    std::vector<ctl::Column> columns{{heading_of(text(scopes.at(0), "load")), "short"}};
-    for (const NamedFigure& figure : kFigures) columns.push_back({figure.heading, "num"});
-    columns.insert(columns.end(), {{"VERDICT"}, {"", "bar"}});
-    const double end = end_of_scale(scopes);
-    std::vector<std::vector<std::string>> rows;
+    std::vector<std::string> header{heading_of(text(scopes.at(0), "load"))};
+    for (const NamedFigure& figure : kFigures) header.emplace_back(figure.heading);
+    header.emplace_back("VERDICT");
+    ctl::Table table(std::move(header));
     for (const auto& row : scopes) {
-        auto& cells = rows.emplace_back();
-        const auto effect = effect_in(row);
-        cells.push_back(ctl::code(text(row, "scope")));
+        std::vector<std::string> cells{text(row, "scope")};
         for (const NamedFigure& figure : kFigures) cells.push_back(figure_text(row, figure));
-        cells.push_back(fmt::format("<span class=\"{}\">{}</span>",
-                                    is_reference(row) ? "" : escape(text(row, "verdict")),
-                                    escape(verdict_text(row, text(scopes.at(0), "scope")))));
-        cells.push_back(effect ? ctl::effect_bar_svg(*effect, end, effect_text(*effect)) : "");
+        cells.push_back(verdict_text(row, text(scopes.at(0), "scope")));
+        table.add(std::move(cells));
     }
-    return ctl::table(columns, rows);
+    return table.html();
 }
 
 // Draws the pairs of each of SCOPES and the reference.
@@ -209,7 +193,7 @@ std::string pairs_html(const std::vector<BenchResult>& scopes) {
                                      1));
         const std::string title = fmt::format("{}: {} against {}: cost of a byte", text(row, "load"),
                                               text(row, "scope"), text(scopes.at(0), "scope"));
-        out += "<figure>" + ctl::effects_svg(percent, *effect, 0, title, title) + "</figure>\n";
+        out += ctl::effects_html(title, percent, *effect);
     }
     return out;
 }
@@ -305,11 +289,11 @@ std::string bench_page(const BenchResult& result, const std::string& machine) {
     for (const std::string& line :
          {std::string(kLegend), std::string(kPageLegend), host_text(result), settings_text(result)})
         body += "<p>" + escape(line) + "</p>\n";
-    if (!pairs.empty())
-        pairs = ctl::section("trials", "Pairs", "<div class=\"plots\">\n" + pairs + "</div>\n");
-    return ctl::report_page({"", text(result.at("host"), "kernel"), "wq-tunectl bench",
-                             "not running: bench needs none", result.at("time").get<std::int64_t>()},
-                            ctl::section("result", "Result", body) + pairs + machine);
+    if (!pairs.empty()) pairs = ctl::section("Pairs", "<div class=\"plots\">\n" + pairs + "</div>\n");
+    return ctl::page("wq-tunectl bench",
+                     fmt::format("Linux {}; written {}", text(result.at("host"), "kernel"),
+                                 utc_text(result.at("time").get<std::int64_t>())),
+                     ctl::section("Result", body) + pairs + ctl::section("Machine", machine));
 }
 
 std::string bench_table(const Results& results, std::size_t columns, bool colour) {

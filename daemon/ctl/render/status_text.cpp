@@ -14,7 +14,6 @@
 #include "ctl/render/terminal.h"
 #include "evidence/comparison.h"
 #include "evidence/verdicts.h"
-#include "machine/kernel_info.h"
 
 namespace wq::ctl {
 
@@ -210,55 +209,7 @@ namespace {
 
 constexpr std::size_t kMostWork = 20;  // lines; --json has all
 
-std::string features_text(const json& kernel) {
-    std::vector<std::string> features, differ;
-    for (const NamedFeature& feature : kFeatures) {
-        const json known = kernel["features"].value(std::string(feature.name), json(nullptr));
-        features.push_back(fmt::format("{} {}", feature.name,
-                                       !known.is_boolean() ? "unknown"
-                                       : known.get<bool>() ? "yes"
-                                                           : "no"));
-    }
-    std::string text =
-        "\n" + wrapped(fmt::format("Kernel {}: {}", text_in(kernel, "release", "of an unknown release"),
-                                   fmt::join(features, ", ")));
-    if (kernel.contains("pods"))
-        for (const auto& [scope, pods] : kernel["pods"]["differ"].items()) differ.push_back(scope);
-    if (!differ.empty())
-        text += wrapped(
-            fmt::format("The kernel's pods of {} differ from those computed from the topology. Plans use the "
-                        "kernel's pods; `wq-tunectl topology` shows them.",
-                        fmt::join(differ, ", ")));
-    return text;
-}
-
-std::string work_text(const json& isolation) {
-    const double seconds = isolation.value("work_seconds", 0.0);
-    if (seconds <= 0)
-        return "\n" + wrapped(
-                          "Work on these CPUs is counted while pairs are measured; nothing was counted so "
-                          "far, or no "
-                          "daemon runs. `wq-tunectl status --isolation` counts it now.");
-    std::string out =
-        "\n" + wrapped(fmt::format(
-                   "Work items that started on them, counted during experiments, {:.0f} s in all:", seconds));
-    Table table({"ITEMS", "WORKQUEUE", "KIND", "FUNCTION"});
-    const json work = isolation.value("work", json::array());
-    for (std::size_t i = 0; i < work.size() && i < kMostWork; i++)
-        table.add({std::to_string(work[i].value("items", std::uint64_t{0})),
-                   text_in(work[i], "workqueue", "(soft interrupt)"), text_in(work[i], "kind", "-"),
-                   text_in(work[i], "function", "-")});
-    out += table.text();
-    if (work.size() > kMostWork)
-        out += fmt::format("and {} more; --json has them\n", work.size() - kMostWork);
-    if (const auto lost = isolation.value("work_lost", std::uint64_t{0}); lost > 0)
-        out += fmt::format("and {} of others, for which there was no room\n", plural(lost, "item"));
-    return out;
-}
-
-}  // namespace
-
-std::string isolated_cpus_text(const json& isolation) {
+Shown isolated_cpus(const json& isolation) {
     Table table({"ISOLATED BY", "CPUS", "CGROUP"});
     bool any = !isolation["partitions"].empty();
     for (const char* name : {"isolcpus", "nohz_full"}) {
@@ -269,24 +220,49 @@ std::string isolated_cpus_text(const json& isolation) {
     for (const json& partition : isolation["partitions"])
         table.add({text_in(partition, "type") + " partition", text_in(partition, "cpus"),
                    text_in(partition, "cgroup", "(not found)")});
-    if (!any) return "";
-    std::string out = table.text();
-    if (isolation.value("partitions_complete", true)) return out;
-    return out + wrapped("There are more cgroups than were looked at.");
+    Shown out;
+    if (any) out.add(std::move(table));
+    if (any && !isolation.value("partitions_complete", true))
+        out.add("There are more cgroups than were looked at.");
+    return out;
 }
 
-std::string host_text(const json& status, bool verbose) {
-    std::string out;
-    if (verbose && status.contains("kernel")) out += features_text(status["kernel"]);
-    if (!status.contains("isolation")) return out;
-    const std::string cpus = isolated_cpus_text(status["isolation"]);
-    return cpus.empty() ? out : out + "\n" + cpus + work_text(status["isolation"]);
+}  // namespace
+
+std::string isolated_cpus_text(const json& isolation) {
+    return isolated_cpus(isolation).text();
 }
 
-std::string verdict_text(const nlohmann::json& record) {
-    const auto text = [&](const char* key) { return record.value(key, ""); };
-    std::string out = fmt::format("{} against {}: {}", text("candidate"), text("reference"), text("verdict"));
-    if (const std::string reason = text("reason"); !reason.empty()) out += " (" + reason + ")";
+void add_isolation(Shown& out, const json& isolation) {
+    const Shown cpus = isolated_cpus(isolation);
+    if (cpus.empty()) return;
+    out.add("");
+    out.add(cpus);
+    out.add("");
+    const double seconds = isolation.value("work_seconds", 0.0);
+    if (seconds <= 0)
+        return out.add(
+            "Work on these CPUs is counted while pairs are measured; nothing was counted so far, or no "
+            "daemon runs. `wq-tunectl status --isolation` counts it now.");
+    out.add(fmt::format("Work items that started on them, counted during experiments, {:.0f} s in all:",
+                        seconds));
+    Table table({"ITEMS", "WORKQUEUE", "KIND", "FUNCTION"});
+    const json work = isolation.value("work", json::array());
+    for (std::size_t i = 0; i < work.size() && i < kMostWork; i++)
+        table.add({std::to_string(work[i].value("items", std::uint64_t{0})),
+                   text_in(work[i], "workqueue", "(soft interrupt)"), text_in(work[i], "kind", "-"),
+                   text_in(work[i], "function", "-")});
+    out.add(std::move(table));
+    if (work.size() > kMostWork)
+        out.add(fmt::format("and {} more; --json has them", work.size() - kMostWork));
+    if (const auto lost = isolation.value("work_lost", std::uint64_t{0}); lost > 0)
+        out.add(fmt::format("and {} of others, for which there was no room", plural(lost, "item")));
+}
+
+std::string verdict_text(const json& record) {
+    std::string out = fmt::format("{} against {}: {}", text_in(record, "candidate"),
+                                  text_in(record, "reference"), text_in(record, "verdict"));
+    if (const std::string reason = text_in(record, "reason"); !reason.empty()) out += " (" + reason + ")";
     const std::string effect = effect_text_of(record);
     if (effect.empty()) return out;
     const auto contention = contention_in(record.value("contention", json(nullptr)));

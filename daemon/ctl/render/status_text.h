@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ctl/render/page.h"
 #include "evidence/comparison.h"
 
 namespace wq::ctl {
@@ -47,9 +48,8 @@ std::string comparisons_text(const nlohmann::json& status, std::int64_t now);
 // several classes a line for each of the first three. Empty for a STATUS that does not know.
 std::vector<std::string> worth_lines(const nlohmann::json& status, std::int64_t now);
 
-// The part of `status` about the host: isolated CPUs with the work that ran on them, and if VERBOSE the
-// kernel's features. "" for a status without these keys.
-std::string host_text(const nlohmann::json& status, bool verbose);
+// Adds the part of `status` about isolated CPUs, with the work that ran on them; nothing if none is isolated.
+void add_isolation(Shown& out, const nlohmann::json& isolation);
 
 // The CPUs of ISOLATION, a part of `status --json`, as a table; "" if none is isolated.
 std::string isolated_cpus_text(const nlohmann::json& isolation);

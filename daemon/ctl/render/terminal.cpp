@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -154,15 +155,21 @@ std::vector<std::string> wrap_lists(const std::vector<std::string>& lists, std::
 void Table::group_names() {
     constexpr std::size_t kMost = 24;
     if (rows_.size() <= kMost + 1) return;
-    Groups<std::vector<std::string>> groups;
-    for (auto row = rows_.begin() + 1; row != rows_.end(); ++row)
-        groups.add(row->front(), {row->begin() + 1, row->end()});
-    rows_.resize(1);
-    for (const auto& [cells, names] : groups.groups()) {
-        rows_.push_back(cells);
-        const std::string more = names.size() == 1 ? "" : fmt::format(" and {} more", names.size() - 1);
-        rows_.back().insert(rows_.back().begin(), names.front() + more);
+    std::vector<std::vector<std::string>> kept{rows_.front()};
+    std::vector<std::size_t> more(1);
+    std::map<std::vector<std::string>, std::size_t> place_of;  // of the other cells in KEPT
+    for (auto row = rows_.begin() + 1; row != rows_.end(); ++row) {
+        const auto [place, is_new] = place_of.try_emplace({row->begin() + 1, row->end()}, kept.size());
+        if (is_new) {
+            kept.push_back(*row);
+            more.push_back(0);
+        } else {
+            more[place->second]++;
+        }
     }
+    for (std::size_t i = 1; i < kept.size(); i++)
+        if (more[i] > 0) kept[i].front() += fmt::format(" and {} more", more[i]);
+    rows_ = std::move(kept);
 }
 
 void Table::paint(std::size_t painted, std::string_view (*colour_of)(std::string_view cell)) {

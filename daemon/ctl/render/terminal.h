@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,26 +31,6 @@ bool is_terminal();
 // Prints TEXT to stderr. Ignores write errors, because there is no other place to report them.
 void say(const std::string& text);
 
-// Rows of a table that differ only in their names share one. In the order in which each first came.
-template <class Cells>
-class Groups {
-  public:
-    struct Group {
-        Cells cells;
-        std::vector<std::string> names;
-    };
-    void add(std::string name, Cells cells) {
-        const auto [place, is_new] = place_of_.emplace(std::move(cells), groups_.size());
-        if (is_new) groups_.push_back({place->first, {}});
-        groups_[place->second].names.push_back(std::move(name));
-    }
-    [[nodiscard]] std::vector<Group>& groups() { return groups_; }
-
-  private:
-    std::vector<Group> groups_;
-    std::map<Cells, std::size_t> place_of_;
-};
-
 // A table for display. The last column is free text: it uses the remaining width and is wrapped. If little
 // width remains, it moves to its own indented line. If the other columns do not fit in one line, they use
 // several.
@@ -66,7 +45,8 @@ class Table {
     void paint(std::size_t painted, std::string_view (*colour_of)(std::string_view cell));
     [[nodiscard]] std::string text(std::size_t columns, bool colour) const;
     [[nodiscard]] std::string text() const { return text(terminal_columns(), wants_colour()); }
-    void print() const;  // to stdout
+    void print() const;                      // to stdout
+    [[nodiscard]] std::string html() const;  // a cell with a colour has its text as class
 
   private:
     std::optional<std::size_t> painted_;

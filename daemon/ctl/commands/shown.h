@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// What one command takes from another.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +8,8 @@
 #include <vector>
 
 #include "ctl/machine.h"
+#include "ctl/render/page.h"
+#include "evidence/verdicts.h"
 #include "targets/step.h"
 
 namespace wq::ctl {
@@ -39,5 +42,10 @@ nlohmann::json experiments_json(const TargetExperiments& target, double slot_sec
 std::string scope_text(const ScopeFile& scope);
 // "smt", "smt strict"; "-" if nothing is planned.
 std::string planned_text(const PlanLine& line);
+
+// What `status`, `plan` and `history` show. MACHINE: what OPTIONS name; LINES: its plan.
+Shown status_shown(const Options& options);
+Shown plan_shown(const Options& options, const Machine& machine, const std::vector<PlanLine>& lines);
+Shown history_shown(const std::vector<VerdictRecord>& records);
 
 }  // namespace wq::ctl
