@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/fleet/promote.h"
+#include "ctl/fleet/fleet.h"
 
 // Which evidence becomes a rule
 // =============================
@@ -25,7 +25,6 @@
 // and so on. If none is better than the kernel's setting, but one is better than an arm that a policy set,
 // the rule names this one. If none is better, and one is worse than the kernel's setting, the rule is
 // `leave`.
-#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -77,61 +76,38 @@ FleetKey class_key_of(const FleetKey& key) {
     return out;
 }
 
-// Why candidates cannot be promoted, the first reason for each.
-class Vetoes {
-  public:
-    explicit Vetoes(const std::vector<FleetEntry>& entries) {
-        for (const auto& [key, p, at, shards] : regrouped(entries, reduce_to_question)) {
-            if (are_many(p.worse.hosts, p.hosts))
-                add(key, fmt::format("{} of {} hosts are worse by {}", p.worse.hosts, p.hosts, key.counter));
-            if (!p.by_host && p.hosts > 1)
-                add(key, "it is not known how many hosts are worse by " + key.counter);
-        }
-        for (const auto& [key, p, at, shards] : shown_rows(entries))
-            if (const double log = p.worse.log_without_one(); p.by_host && log > 0)
-                add(key, fmt::format("there is evidence that it is worse by {} (E {:.2g} without one host)",
-                                     key.counter, std::exp(std::min(log, 700.0))));
-    }
-    // "" if there is none.
-    [[nodiscard]] std::string of(const FleetKey& key) const {
-        for (const FleetKey& each : {comparison_of(key), candidate_of(key)})
-            if (const auto found = whys_.find(each); found != whys_.end()) return found->second;
-        return "";
-    }
-
-  private:
-    void add(const FleetKey& key, const std::string& why) {
-        whys_.emplace(comparison_of(key), why);
-        if (key.reference_origin == "kernel")
-            whys_.emplace(candidate_of(key), why + ", against " + key.reference);
-    }
-
-    std::map<FleetKey, std::string> whys_;
-};
+// The comparisons, and the candidates against any reference, that cannot be promoted.
+std::set<FleetKey> vetoes_of(const std::vector<FleetEntry>& entries) {
+    std::set<FleetKey> out;
+    const auto add = [&](const FleetKey& key) {
+        out.insert(comparison_of(key));
+        if (key.reference_origin == "kernel") out.insert(candidate_of(key));
+    };
+    for (const auto& [key, p, at, shards] : regrouped(entries, reduce_to_question))
+        if (are_many(p.worse.hosts, p.hosts) || (!p.by_host && p.hosts > 1)) add(key);
+    for (const auto& [key, p, at, shards] : shown_rows(entries))
+        if (p.by_host && p.worse.log_without_one() > 0) add(key);
+    return out;
+}
 
 // A question about a sum.
 struct Hypothesis {
     const FleetEntry* sum = nullptr;
     bool worse = false;
-    double log = 0;   // ln of its e-value
-    std::string why;  // why it is vetoed; "" if it is not
+    double log = 0;  // ln of its e-value
 };
 
-std::vector<Hypothesis> hypotheses_of(const std::vector<FleetEntry>& sums, const Vetoes& vetoes) {
+std::vector<Hypothesis> hypotheses_of(const std::vector<FleetEntry>& sums, const std::set<FleetKey>& vetoes) {
     std::vector<Hypothesis> out;
     for (const FleetEntry& sum : sums) {
-        if (sum.pooled.hosts < kLeastHosts || !sum.pooled.by_host) continue;
-        out.push_back({&sum, true, sum.pooled.log_for_rule(sum.pooled.worse), ""});
-        if (sum.key.guard) continue;
-        out.push_back({&sum, false, sum.pooled.log_for_rule(sum.pooled.better), vetoes.of(sum.key)});
+        const auto& [key, p, at, shards] = sum;
+        if (p.hosts < kLeastHosts || !p.by_host) continue;
+        out.push_back({&sum, true, p.log_for_rule(p.worse)});
+        if (key.guard) continue;
+        const bool vetoed = vetoes.contains(comparison_of(key)) || vetoes.contains(candidate_of(key));
+        out.push_back({&sum, false, vetoed ? kNothing : p.log_for_rule(p.better)});
     }
     return out;
-}
-
-std::vector<bool> rejected(const std::vector<Hypothesis>& hypotheses, double rate, bool with_vetoes) {
-    std::vector<double> logs;
-    for (const Hypothesis& h : hypotheses) logs.push_back(with_vetoes && !h.why.empty() ? kNothing : h.log);
-    return e_bh(logs, rate);
 }
 
 // The sums that passed, for one class of targets on one kind of machine.
@@ -203,18 +179,17 @@ std::vector<FleetEntry> shown_rows(const std::vector<FleetEntry>& entries) {
 
 FleetRules promoted(const std::vector<FleetEntry>& entries, double rate) {
     const auto sums = regrouped(entries, reduce_to_hypothesis);
-    const auto hypotheses = hypotheses_of(sums, Vetoes(entries));
-    const auto passes = rejected(hypotheses, rate, true);
-    const auto would_pass = rejected(hypotheses, rate, false);
+    const auto hypotheses = hypotheses_of(sums, vetoes_of(entries));
+    std::vector<double> logs;
+    for (const Hypothesis& h : hypotheses) logs.push_back(h.log);
+    const auto passes = e_bh(logs, rate);
     FleetRules out;
     out.hypotheses = hypotheses.size();
     std::map<FleetKey, Passed> classes;
     for (std::size_t i = 0; i < hypotheses.size(); i++) {
-        const Hypothesis& h = hypotheses[i];
-        if (would_pass[i] && !h.why.empty()) out.doubts.push_back({*h.sum, h.why});
         if (!passes[i]) continue;
-        Passed& passed = classes[class_key_of(h.sum->key)];
-        (h.worse ? passed.worse : passed.better).push_back(h.sum);
+        Passed& passed = classes[class_key_of(hypotheses[i].sum->key)];
+        (hypotheses[i].worse ? passed.worse : passed.better).push_back(hypotheses[i].sum);
     }
     for (const auto& [key, passed] : classes)
         if (auto rule = rule_of(passed)) out.rules.push_back(std::move(*rule));
