@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "base/file.h"
-#include "ctl/fleet/fleet_merge.h"
+#include "ctl/fleet/fleet.h"
 #include "fake_machine.h"
 #include "fleet_lines.h"
 #include "plan/plan.h"
@@ -189,26 +189,6 @@ TEST_F(FleetCommand, ReadsDirectoriesAndPipes) {
     EXPECT_EQ(json::parse(ran.out)["at"], kFleetTime);
 }
 
-TEST_F(FleetCommand, FitsIntoEightyColumnsWithoutBreakingWords) {
-    std::string text;
-    FleetKey key = fleet_key("a-class-with-a-long-name-#:#-#");
-    key.reference = "cache_shard strict";
-    key.reference_origin = "policy";
-    for (unsigned i = 0; i < 12; i++)
-        text += text_of(host_line(i, i % 2 == 0 ? key : fleet_key(),
-                                  measured(500, i % 4 < 2 ? -0.05 : 0.05, random_))) +
-                "\n";
-    ::setenv("COLUMNS", "80", 1);
-    const std::string shown = run({"show", file("ledgers", text)}).out;
-    ::unsetenv("COLUMNS");
-    for (const std::string& line : lines_of(shown)) EXPECT_LE(line.size(), 80U) << line;
-    for (const char* part : {"AMD [EPYC] 9654 96-Core Processor, x86_64, 192 cores, 8 per LLC, 2 packages",
-                             "a-class-with-a-long-name-#:#-#", "cache_shard strict (policy) -> smt",
-                             "MIXED: ", "3 better, 3 worse"})
-        EXPECT_THAT(shown, HasSubstr(part));
-    EXPECT_THAT(run({"show", file("empty", "")}).out, HasSubstr("No host"));
-}
-
 TEST(FleetText, WritesLargeEvidenceAsPowersOfTen) {
     for (const auto& [log, text] :
          std::vector<std::pair<double, const char*>>{{0, "1"},
@@ -223,6 +203,11 @@ TEST(FleetText, WritesLargeEvidenceAsPowersOfTen) {
         EXPECT_EQ(e_text(log), text);
     Pooled p;
     EXPECT_EQ(spread_text(p), "0.00%; 0 better, 0 worse");
+    p.hosts = 12;
+    p.better.hosts = p.worse.hosts = 3;
+    EXPECT_EQ(spread_text(p), "MIXED: 0.00%; 3 better, 3 worse");
+    EXPECT_EQ(machine_text(fleet_key().machine),
+              "AMD [EPYC] 9654 96-Core Processor, x86_64, 192 cores, 8 per LLC, 2 packages");
     p.forget_hosts();
     EXPECT_EQ(spread_text(p), "not known");
 }

@@ -102,6 +102,9 @@ bool take(const element& value, Int& out, const Bounds& bounds) {
     out = static_cast<Int>(number);
     return true;
 }
+bool take(const element& value, std::optional<std::uint64_t>& out, const Bounds& bounds) {
+    return take(value, out.emplace(), bounds);
+}
 template <class T, std::size_t N>
 bool take(const element& value, std::array<T, N>& out, const Bounds& bounds) {
     simdjson::dom::array all;
@@ -148,12 +151,9 @@ class Reader {
         return true;
     }
     // What may be null, or absent.
-    void known(std::string_view name, std::string& value, const Bounds& bounds) {
+    template <class T>
+    void known(std::string_view name, T& value, const Bounds& bounds) {
         if (element found; find(name, found) && !found.is_null() && !take(found, value, bounds))
-            refuse_value(name);
-    }
-    void known(std::string_view name, std::optional<std::uint64_t>& value, const Bounds& bounds) {
-        if (element found; find(name, found) && !found.is_null() && !take(found, value.emplace(), bounds))
             refuse_value(name);
     }
     template <class Describe>

@@ -28,7 +28,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -120,41 +119,36 @@ bool is_of_kernel(const FleetEntry* entry) {
     return entry->key.reference_origin == "kernel";
 }
 
-const FleetEntry* loudest(const std::vector<const FleetEntry*>& found) {
-    const auto log = [](const FleetEntry* entry) { return entry->pooled.log_for_rule(entry->pooled.better); };
-    const auto most = std::ranges::max_element(found, {}, log);
-    return most == found.end() ? nullptr : *most;
-}
-
-template <class Pass>
-std::vector<const FleetEntry*> those(const std::vector<const FleetEntry*>& entries, Pass pass) {
-    std::vector<const FleetEntry*> out;
-    std::ranges::copy_if(entries, std::back_inserter(out), pass);
-    return out;
-}
-
-FleetRule use_rule(const FleetEntry* step, const std::vector<const FleetEntry*>& better) {
-    FleetRule out;
-    std::set<std::string> been = {step->key.reference};
-    while (step != nullptr && been.insert(step->key.candidate).second) {
-        out.evidence.push_back(*step);
-        step = loudest(those(better, [&](const FleetEntry* entry) {
-            return entry->key.reference == out.key().candidate && !is_of_kernel(entry);
-        }));
-    }
-    return out;
-}
-
-std::optional<FleetRule> rule_of(const Passed& passed) {
-    const auto worse = those(passed.worse, is_of_kernel);
-    const auto better = those(passed.better, [&](const FleetEntry* entry) {
-        return std::ranges::none_of(worse, [&](auto* w) { return w->key.candidate == entry->key.candidate; });
+std::optional<FleetRule> rule_of(Passed passed) {
+    auto& better = passed.better;
+    auto& worse = passed.worse;
+    std::erase_if(worse, [](const FleetEntry* entry) { return !is_of_kernel(entry); });
+    std::erase_if(better, [&](const FleetEntry* entry) {
+        return std::ranges::any_of(worse, [&](auto* w) { return w->key.candidate == entry->key.candidate; });
     });
-    const auto first = those(better, is_of_kernel);
-    if (!better.empty()) return use_rule(loudest(first.empty() ? better : first), better);
-    if (worse.empty()) return std::nullopt;
-    FleetRule out{true, {}};
-    for (const FleetEntry* entry : worse) out.evidence.push_back(*entry);
+    FleetRule out;
+    const auto add_best = [&](auto pass) {
+        const FleetEntry* best = nullptr;
+        const auto log = [](const FleetEntry* each) {
+            return each->pooled.log_for_rule(each->pooled.better);
+        };
+        for (const FleetEntry* each : better)
+            if (pass(each) && (best == nullptr || log(each) > log(best))) best = each;
+        if (best != nullptr) out.evidence.push_back(*best);
+        return best != nullptr;
+    };
+    if (!add_best(is_of_kernel)) add_best([](const FleetEntry*) { return true; });
+    if (out.evidence.empty()) {
+        for (const FleetEntry* entry : worse) out.evidence.push_back(*entry);
+        out.leave = true;
+        return worse.empty() ? std::nullopt : std::optional(out);
+    }
+    std::set<std::string> been = {out.key().reference, out.key().candidate};
+    while (add_best([&](const FleetEntry* each) {
+        return each->key.reference == out.key().candidate && !is_of_kernel(each) &&
+               !been.contains(each->key.candidate);
+    }))
+        been.insert(out.key().candidate);
     return out;
 }
 
