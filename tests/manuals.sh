@@ -58,7 +58,7 @@ if [ -n "$bin" ]; then
     same "options of $command in wq-tunectl(1)" "$help" "$({ in_text <<<"$heads"; printf '%s\n' -h --help; } | sort -u)"
     described=$({ of_command "$command" | sed -n 's/^item //p' | in_text; echo "$common"; } | sort -u)
     for option in $help; do
-      grep -qxF -- "$option" <<<"$described" || [[ $command = history && $option =~ export-policy|ledger ]] ||
+      grep -qxF -- "$option" <<<"$described" || [[ $command = history && $option = --ledger ]] ||
         complain "$command $option is not described in wq-tunectl(1)"
     done
   done

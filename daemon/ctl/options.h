@@ -36,7 +36,6 @@ int undo(const Options& options);
 // WITH: the scope to compare; "" is the next candidate.
 int compare(const Options& options, const std::string& target, const std::string& with);
 int history(const Options& options, const std::string& target);  // "": all targets
-int export_policy(const Options& options);                       // history --export-policy
 // Writes the report to the file OUTPUT; "-" is stdout.
 int report(const Options& options, const std::string& output);
 // Calls METHOD of the daemon, for pin, unpin, revert, pause, resume and reload.

@@ -92,7 +92,7 @@ struct DifferenceSums {
     double sum = 0;      // of d
     double squares = 0;  // of d * d
     void add(const DifferenceSums& other);
-    friend bool operator==(const DifferenceSums&, const DifferenceSums&) = default;
+    friend auto operator<=>(const DifferenceSums&, const DifferenceSums&) = default;
 };
 
 // The mean effect, with its 95% interval if there are kLeastForMean pairs. The interval is from mean and

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <tuple>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -129,14 +128,7 @@ void Ledger::put(LedgerEntry entry) {
     kinds_.insert(entry.key.kind);
     entries_.insert_or_assign(key, std::move(entry));
     if (entries_.size() <= kMostEntries) return;
-    // An undecided entry that was measured within the last day is still being measured.
-    constexpr std::int64_t kDay = 86'400;
-    const std::int64_t now = entries_.at(key).updated;
-    const auto rank = [&](const auto& each) {
-        const bool open = each.second.judgement == Judgement::undecided;
-        return std::tuple(each.first == key, open && each.second.updated > now - kDay, !open,
-                          each.second.updated);
-    };
+    const auto rank = [&](const auto& each) { return std::pair(each.first == key, each.second.updated); };
     entries_.erase(std::ranges::min_element(entries_, {}, rank));
 }
 

@@ -78,9 +78,8 @@ class Ledger {
     [[nodiscard]] const LedgerEntry* find(const LedgerKey& key) const;
     // Whether there ever was an entry of this class: saves making the keys of thousands of targets.
     [[nodiscard]] bool knows(const std::string& kind) const { return kinds_.contains(kind); }
-    // Adds ENTRY, or replaces the entry with its key. Above kMostEntries, removes the entry whose last pair
-    // is the oldest: among the undecided ones without a pair for a day, else among the decided ones, else
-    // among all.
+    // Adds ENTRY, or replaces the entry with its key. Above kMostEntries, another one whose last pair is the
+    // oldest gives way.
     void put(LedgerEntry entry);
     [[nodiscard]] const std::map<std::string, LedgerEntry>& entries() const { return entries_; }
     // What could not be counted when comparisons were last measured. It is part of their keys, but is only

@@ -122,30 +122,14 @@ namespace {
 using Lines = std::vector<AppendLog<VerdictRecord>::Line>;
 
 constexpr std::size_t kMostRecords = 1000;
-constexpr std::size_t kMostLines = 500;        // that a rewritten file has
-constexpr std::size_t kMostDifferences = 100;  // of these, the newest that keep their differences
+constexpr std::size_t kMostLines = 200;  // that a rewritten file has
 constexpr StateRules kRules{.limit = 1U << 20, .may_replace_bytes = true};
 constexpr unsigned kMaxCount = 1'000'000'000;            // most pairs and comparisons in a valid line
 constexpr std::int64_t kLatest = std::int64_t{1} << 40;  // s; tens of thousands of years
 constexpr double kLargest = std::numeric_limits<double>::max();
 
-// Which of RECORDS gives way: the oldest that was cut off, else the oldest whose comparison has a later one,
-// else the oldest. OF: the record in an element.
-template <class Records, class Of>
-auto least_needed(Records& records, Of of) {
-    auto found = std::ranges::find_if(records, [&](const auto& each) { return !of(each).judged; });
-    for (auto at = records.begin(); found == records.end() && at != records.end(); ++at)
-        if (std::any_of(at + 1, records.end(),
-                        [&](const auto& other) { return of(other).key == of(*at).key; }))
-            found = at;
-    return found == records.end() ? records.begin() : found;
-}
-
 void shrink(Lines& lines) {
-    while (lines.size() > kMostLines)
-        lines.erase(least_needed(
-            lines, [](const auto& line) -> auto& { return line.value; }));
-    for (std::size_t i = 0; i + kMostDifferences < lines.size(); i++) lines[i].value.differences.clear();
+    if (lines.size() > kMostLines) lines.erase(lines.begin(), lines.end() - kMostLines);
 }
 
 // An e-value, whose logarithm the record has.
@@ -317,9 +301,7 @@ const VerdictRecord* VerdictStore::latest(const LedgerKey& key) const {
 void VerdictStore::remember(VerdictRecord record) {
     if (record.judged) latest_[record.key.text()] = record;
     records_.push_back(std::move(record));
-    if (records_.size() > kMostRecords)
-        records_.erase(least_needed(
-            records_, [](const VerdictRecord& each) -> auto& { return each; }));
+    if (records_.size() > kMostRecords) records_.erase(records_.begin());
 }
 
 std::uint64_t VerdictStore::add(VerdictRecord record) {

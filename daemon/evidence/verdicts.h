@@ -112,7 +112,7 @@ struct VerdictRecord {
     Standing standing;
     JudgeSettings settings;
     std::optional<Contention> contention;  // of the target, as of its last pair; empty: not measured
-    std::vector<Differences> differences;  // only in the file, and there only in the newest lines
+    std::vector<Differences> differences;  // only in the file
 };
 
 // "latency 3.1% worse (1 to 5.2)"; "-" if no pair was measured.

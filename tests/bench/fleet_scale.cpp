@@ -17,7 +17,7 @@
 #include <random>
 #include <string>
 
-#include "ctl/fleet/ledgers.h"
+#include "ctl/fleet/fleet.h"
 
 namespace {
 

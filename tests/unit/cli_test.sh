@@ -28,7 +28,7 @@ synthetic='synthetic:pack:2 l3:1 core:12 pu:2'
 
 for usage in "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-size x" "topology --shard-size 65537" \
   "topology --kernel-scopes cpu" "plan --kernel-scopes cpus" "plan --kernel-scopes cpu,cpu" "pin one" "explain" "revert" "revert --all x" \
-  "history --export-policy --json" "history --json --export-policy" "history --ledger --json" "history --ledger --export-policy" "fleet" \
+  "history --ledger --json" "fleet" \
   "fleet merge" "fleet show" "fleet melt x" "fleet show --fdr 5% x" "fleet show --shard 1/2 x" "fleet merge --json x" "fleet merge --worth x" \
   "fleet merge --shard 0/2 x" "fleet merge --shard 3/2 x" "fleet merge --shard 1 x" "fleet policy --fdr 0% x" "fleet policy --fdr 51% x" "fleet policy --fdr 5 x" \
   "judge" "judge one.csv two.csv" "judge --alpha 0 x" "judge --tolerance 5 x" "judge --candidates 101 x" "judge --run-length 20 x" "judge --bogus 1 x" \

@@ -30,6 +30,7 @@ struct Merged {
     Lines refused;
     Lines notes;
     unsigned rounds = 0;
+    std::uint64_t covered = 0;
 };
 
 Merged merge(const Lines& lines, Shard shard = {}, std::size_t most_rows = 1U << 20U) {
@@ -44,6 +45,7 @@ Merged merge(const Lines& lines, Shard shard = {}, std::size_t most_rows = 1U <<
             if (!merge.note().empty()) out.notes.push_back(merge.note());
         }
     } while (merge.again());
+    out.covered = merge.covered();
     for (const FleetEntry& entry : merge.entries()) out.lines.push_back(text_of(FleetLine{entry, "", {}}));
     return out;
 }
@@ -170,18 +172,6 @@ TEST(FleetMerge, ShardsInAnyGroupingMakeTheWhole) {
         }
         expect_same(shards[0], whole);
     }
-    // Also with shards of different sizes. (Such shards are not stored as 1/1, even if they cover all hosts.)
-    const Merged parts =
-        merge(joined({merge(lines, {1, 2}).lines, merge(lines, {2, 4}).lines, merge(lines, {4, 4}).lines}));
-    EXPECT_THAT(parts.refused, IsEmpty());
-    Lines renamed;
-    for (FleetLine line : read(parts.lines)) {
-        EXPECT_THAT(line.shards.all(), ElementsAre(Shard{1, 2}, Shard{2, 4}, Shard{4, 4}));
-        line.shards = {};
-        line.shards.add(Shard{});
-        renamed.push_back(text_of(line));
-    }
-    expect_same(renamed, whole);
 }
 
 TEST(FleetMerge, OverlappingShardsAreRefused) {
@@ -192,50 +182,15 @@ TEST(FleetMerge, OverlappingShardsAreRefused) {
     EXPECT_THAT(twice.refused.front(), HasSubstr("its shard 1/2 overlaps"));
     expect_same(twice.lines, half);
     EXPECT_THAT(merge(joined({half, merge(lines, {3, 4}).lines})).refused, testing::Not(IsEmpty()));
-    EXPECT_THAT(merge(joined({half, merge(lines, {2, 4}).lines})).refused, IsEmpty());
-    // A merged line of which only a part is requested.
-    EXPECT_THAT(merge(half, {1, 4}).refused.front(), HasSubstr("cannot be divided"));
-    EXPECT_THAT(merge(half, {2, 2}).lines, IsEmpty());
-    EXPECT_THAT(merge(half, {2, 2}).refused, IsEmpty());
+    EXPECT_THAT(merge(half, {1, 2}).refused.front(), HasSubstr("cannot be divided"));
 }
 
 TEST(FleetMerge, AHostsLineUnderAMergedLinesShardIsRefused) {
     const Lines lines = fleet(50, 11);
     const Merged mixed = merge(joined({lines, merge(lines, {1, 2}).lines}));
-    EXPECT_THAT(mixed.refused, testing::Not(IsEmpty()));
-    for (const std::string& why : mixed.refused)
-        EXPECT_THAT(why, HasSubstr("in a shard that a merged line covers"));
+    EXPECT_GT(mixed.covered, 0U);
+    EXPECT_EQ(merge(joined({merge(lines, {1, 2}).lines, lines})).covered, mixed.covered) << "in any order";
     expect_same(mixed.lines, merge(lines).lines);
-}
-
-TEST(FleetMerge, MachinesWithOneMachineIdAreNamedAndDoNotCount) {
-    Random random(5);
-    const std::string one = text_of(host_line(0xc10e, fleet_key(), measured(16, -0.01, random)));
-    const std::string other = text_of(host_line(0xc10e, fleet_key(), measured(16, -0.01, random)));
-    const std::string good = text_of(host_line(1, fleet_key(), measured(16, -0.01, random)));
-    for (const Lines& lines : {Lines{one, good, other}, Lines{other, one, one, good}}) {
-        const Merged merged = merge(lines);
-        EXPECT_THAT(merged.refused, SizeIs(lines.size() - 1));
-        EXPECT_THAT(merged.refused.front(), HasSubstr("host 0000c10e"));
-        EXPECT_THAT(merged.refused.front(), HasSubstr("two machines"));
-        expect_same(merged.lines, merge({good}).lines);
-    }
-    // A later line of either machine resolves the conflict.
-    const std::string later =
-        text_of(host_line(0xc10e, fleet_key(), measured(20, 0, random), kFleetTime + 1));
-    EXPECT_THAT(merge({one, later, other}).refused, IsEmpty());
-    EXPECT_EQ(read(merge({one, later, other}).lines)[0].pooled.pairs, 20U);
-}
-
-TEST(FleetMerge, BadLinesAreRefusedAndTheRestIsMerged) {
-    const Lines lines = fleet(20, 12);
-    Lines bad = lines;
-    bad.insert(bad.begin() + 5, {"{", "null", lines[0].substr(0, 400)});
-    // A newer line with a syntax error does not hide the older line.
-    bad.push_back(text_of(host_line(0, fleet_key("class0"), {}, kFleetTime + 9)) + "}");
-    const Merged merged = merge(bad);
-    EXPECT_THAT(merged.refused, SizeIs(4));
-    expect_same(merged.lines, merge(lines).lines);
 }
 
 // With memory for few hosts, the merge takes many rounds.
@@ -252,7 +207,7 @@ TEST(FleetMerge, InBucketsTheResultIsTheSame) {
                 merge(joined({shard, merge(lines, {1, 3}).lines})).lines);
     const Merged mixed = merge(joined({lines, shard}), {}, 50);
     expect_same(mixed.lines, whole.lines);
-    EXPECT_EQ(mixed.refused.size(), merge(joined({lines, shard})).refused.size());
+    EXPECT_EQ(mixed.covered, merge(joined({lines, shard})).covered);
 }
 
 // Rules treat the first 10 keys as the same question, the others as different ones.
@@ -319,15 +274,14 @@ TEST(FleetMerge, AHostCountsOnceForAQuestion) {
     expect_same(merge(lines).lines, one);
 }
 
-// LINES as another program would merge them: with the keys of the contract only, and "guard" if GUARD.
-Lines as_others_merge(const Lines& lines, bool guard = true) {
+// LINES as another program would merge them: with the keys of the contract only, and "guard".
+Lines as_others_merge(const Lines& lines) {
     Lines out;
     for (const std::string& line : lines) {
         auto j = nlohmann::ordered_json::parse(line);
         for (const char* key : {"hosts_better", "hosts_worse", "hosts_below", "hosts_above", "hosts_after",
                                 "top_better", "top_worse", "spread"})
             j.erase(std::string(key));
-        if (!guard) j.erase(std::string("guard"));
         out.push_back(j.dump());
     }
     return out;
@@ -351,45 +305,30 @@ TEST(FleetMerge, ALineOfAnotherEngineCountsAndTheSumLacksWhatItLacks) {
     EXPECT_THAT(merge(joined({first, second})).notes, IsEmpty());
 }
 
-TEST(FleetMerge, LinesWithoutGuardAreNamedOnce) {
-    const Lines lines = as_others_merge(fleet(20, 18), false);
-    const Merged merged = merge(lines);
-    EXPECT_THAT(merged.refused, IsEmpty());
-    EXPECT_THAT(merged.notes, ElementsAre(HasSubstr("there is no \"guard\"")));
-    for (const FleetLine& line : read(merged.lines)) EXPECT_TRUE(line.key.guard);
-}
-
 TEST(FleetMerge, AHostInAMergedLineDoesNotCountAgainUnderAnotherScheduler) {
     const Lines merged = merge(fleet(20, 15)).lines;
     FleetKey key = read(merged)[0].key;
     key.scheduler = "other";
     const Merged mixed = merge(joined({{text_of(host_line(1, key, {}))}, merged}));
-    EXPECT_THAT(mixed.refused, ElementsAre(HasSubstr("in a shard that a merged line covers")));
+    EXPECT_EQ(mixed.covered, 1U);
     expect_same(mixed.lines, merged);
 }
 
-// "-0" and "0" are different texts, but the same tolerance.
-TEST(FleetMerge, AKeyThatIsWrittenInAnotherWayHidesNoHosts) {
-    const std::string zero = "\"tolerance\":0.0";
-    Lines lines = fleet(20, 16);
-    const Lines once = merge(lines).lines;
-    for (std::size_t i = 0; i < lines.size(); i += 3)
-        lines[i].replace(lines[i].find(zero), zero.size(), "\"tolerance\":-0");
-    expect_same(merge(lines).lines, once);
-}
-
-TEST(FleetMerge, ALaterLineWithFewerPairsIsNamedAndCounts) {
+TEST(FleetMerge, TwoHistoriesOfOneEntryAreNamedAndTheLaterLineCounts) {
     Random random(7);
     const auto line = [&](unsigned pairs, std::int64_t at, std::uint64_t alarms = 0) {
         HostEvidence own = measured(pairs, 0, random);
         own.alarms = alarms;
         return text_of(host_line(0xc10e, fleet_key(), own, kFleetTime + at));
     };
-    for (const Lines& lines : {Lines{line(50, 0), line(20, 1)}, Lines{line(20, 1), line(50, 0)}}) {
-        const Merged merged = merge(lines);
+    const Lines fewer = {line(50, 0), line(20, 1)};
+    const Lines same_time = {line(20, 1), line(20, 1)};
+    for (const auto& [one, other] : {std::pair(fewer[0], fewer[1]), {same_time[0], same_time[1]}}) {
+        const Merged merged = merge({one, other});
         EXPECT_THAT(merged.refused, IsEmpty());
         EXPECT_THAT(merged.notes, ElementsAre(AllOf(HasSubstr("host 0000c10e"), HasSubstr("two machines"))));
         EXPECT_EQ(read(merged.lines)[0].pooled.pairs, 20U);
+        expect_same(merge({other, one}).lines, merged.lines);
     }
     EXPECT_THAT(merge({line(50, 0), line(50, 1), line(51, 2)}).notes, IsEmpty());
     EXPECT_THAT(merge({line(50, 0), line(20, 1, 1)}).notes, IsEmpty()) << "the watch's alarm began it anew";

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "ctl/fleet/promote.h"
+#include "ctl/fleet/fleet.h"
 #include "noise.h"
 
 namespace wq {
@@ -122,7 +122,6 @@ FleetTally tally(const FleetWorld& world, const Cells& cells, const std::vector<
     FleetTally out;
     for (const auto& [name, cell] : cells) out.gain += std::max(0.0, -cell.effect);
     const FleetRules found = promoted(entries, world.fdr);
-    out.doubts = static_cast<unsigned>(found.doubts.size());
     for (const FleetRule& rule : found.rules)
         count(rule, cells.at({rule.key().machine.model, rule.key().kind}), out);
     return out;
@@ -135,7 +134,6 @@ void FleetTally::add(const FleetTally& o) {
     use_wrong += o.use_wrong;
     leave += o.leave;
     leave_wrong += o.leave_wrong;
-    doubts += o.doubts;
     gain += o.gain;
     gain_found += o.gain_found;
     hosts_ruled += o.hosts_ruled;

@@ -31,11 +31,10 @@ struct FleetTally {
     unsigned use_wrong = 0;    // those of them whose candidate is not a gain for the kind
     unsigned leave = 0;        // rules that say leave
     unsigned leave_wrong = 0;  // those of them whose candidate is not a harm
-    unsigned doubts = 0;
-    double gain = 0;         // sum of all gains of kinds and classes
-    double gain_found = 0;   // sum of the gains with a correct rule
-    double hosts_ruled = 0;  // canary hosts and classes under a rule that names a scope
-    double hosts_worse = 0;  // those of them whose own effect is a harm
+    double gain = 0;           // sum of all gains of kinds and classes
+    double gain_found = 0;     // sum of the gains with a correct rule
+    double hosts_ruled = 0;    // canary hosts and classes under a rule that names a scope
+    double hosts_worse = 0;    // those of them whose own effect is a harm
     void add(const FleetTally& other);
     [[nodiscard]] double wrong_share() const;
     [[nodiscard]] double found_share() const { return gain == 0 ? 0 : gain_found / gain; }

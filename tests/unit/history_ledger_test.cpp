@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "base/file.h"
-#include "ctl/fleet/ledgers.h"
+#include "ctl/fleet/fleet.h"
 #include "evidence/ledger.h"
 #include "machine/hwloc_topology.h"
 #include "noise.h"

@@ -58,19 +58,17 @@ TEST(Recording, NeedsItsHeaderAndRows) {
 }
 
 TEST(Recording, RefusesValuesThatAreNoCosts) {
-    for (const char* bad : {"nan", "-nan", "inf", "-inf", "infinity", "0", "0.0", "-0", "-1", "1e400",
-                            "1e-400", "0x10", "1 ", " 1", "+1", "1.5.2", "ten", "1;2"})
+    for (const char* bad :
+         {"nan",  "-nan", "inf", "-inf", "infinity", "0",   "0.0", "-0",     "-1",    "1e400", "1e-400",
+          "0x10", "1 ",   " 1",  "+1",   "1.5.2",    "ten", "1;2", "1.1e60", "9e-61", "1e300", "1e-300"})
         EXPECT_EQ(mistake_of_row(std::string("a,2,baseline,latency,") + bad),
-                  std::string("4: value \"") + bad + "\" is not a positive number");
-    for (const char* bad : {"1.1e60", "9e-61", "1e300", "1e-300"})
-        EXPECT_EQ(mistake_of_row(std::string("a,2,baseline,latency,") + bad),
-                  std::string("4: value \"") + bad + "\" is not between 1e-60 and 1e+60");
+                  std::string("4: value \"") + bad + "\" is not a number from 1e-60 to 1e+60");
     EXPECT_EQ(mistake_of_row("a,2,baseline,latency,1e60\na,2,candidate,latency,1e-60"), "none");
 }
 
 TEST(Recording, NamesEachMistake) {
     for (const auto& [row, says] : std::vector<std::pair<std::string, std::string>>{
-             {"\na", "4: the line is empty"},
+             {"\na", "4: 1 field instead of 5"},
              {"a", "4: 1 field instead of 5"},
              {"a,2,baseline,latency", "4: 4 fields instead of 5"},
              {"a,2,baseline,latency,1,5", "4: 6 fields instead of 5"},
@@ -88,12 +86,13 @@ TEST(Recording, NamesEachMistake) {
               "4: pair \"2\" of trial \"a\" has no baseline value of counter \"latency\""},
              // Pairs 1 and 2 have different counters; the error names pair 1.
              {"a,2,baseline,tail,1\na,2,candidate,tail,1",
-              "2: pair \"1\" of trial \"a\" has no value of counter \"tail\""},
+              "2: pair \"1\" of trial \"a\" has no baseline value of counter \"tail\""},
              {"a,1,baseline,tail,1\na,1,candidate,tail,1\na,2,baseline,tail,1\na,2,candidate,tail,1",
-              "6: pair \"2\" of trial \"a\" has no value of counter \"latency\""},
+              "6: pair \"2\" of trial \"a\" has no baseline value of counter \"latency\""},
              // Nothing that a terminal would obey.
              {"a,2,base\x1b[2J\xff,latency,1", "4: arm \"base?[2J?\" is neither baseline nor candidate"},
-             {std::string("a,2,baseline,latency,1") + '\0', "4: value \"1?\" is not a positive number"}})
+             {std::string("a,2,baseline,latency,1") + '\0',
+              "4: value \"1?\" is not a number from 1e-60 to 1e+60"}})
         EXPECT_EQ(mistake_of_row(row), says);
     EXPECT_LT(mistake_of_row("a,2," + std::string(100'000, 'x') + ",latency,1").size(), 120U);
 }

@@ -6,7 +6,7 @@
 
 #include "bpf/work_monitor.h"
 #include "ctl/command.h"
-#include "ctl/fleet/ledgers.h"
+#include "ctl/fleet/fleet.h"
 #include "ctl/machine.h"
 #include "ctl/observe/diagnosis.h"
 #include "ctl/observe/dump_command.h"
@@ -25,7 +25,6 @@ struct Given {
     std::string output;
     std::vector<std::string> files;
     bool all = false;
-    bool export_policy = false;
     bool experiments = false;
     bool isolation = false;
     bool ledger = false;
@@ -142,19 +141,13 @@ int run_topology(const Given& g) {
 void add_history(CLI::App& command, Given& g) {
     auto* target = add_target(command, g);
     add_shared(command, g.options, kJson);
-    command
-        .add_flag("--export-policy", g.export_policy, "The verdicts as a policy for machines of this kind")
-        ->excludes("--json")
-        ->excludes(target);
     command.add_flag("--ledger", g.ledger, "All comparisons as lines of JSON, for fleet merge")
         ->excludes("--json")
-        ->excludes("--export-policy")
         ->excludes(target);
 }
 
 int run_history(const Given& g) {
-    if (g.ledger) return history_ledger(g.options);
-    return g.export_policy ? export_policy(g.options) : history(g.options, g.target);
+    return g.ledger ? history_ledger(g.options) : history(g.options, g.target);
 }
 
 void add_report(CLI::App& command, Given& g) {

@@ -50,15 +50,22 @@ LedgerEntry begun(const RecordedComparison& recorded, const JudgeOptions& option
     return out;
 }
 
-PairEvidence evidence_in(const std::vector<PairValues>& pair) {
-    return {{pair.begin(), pair.end()}, {}};
-}
-
+// LN M of a watch: the highest value of all counters' e-detectors, at the end.
 Answer judge_one(const RecordedComparison& recorded, const JudgeOptions& options) {
     LedgerEntry entry = begun(recorded, options);
+    if (options.watch) entry.judgement = Judgement::improved;
     Accrual last;
-    for (std::size_t p = 0; p < recorded.pairs.size() && last.turn == Turn::none; p++)
-        last = accrue(entry, evidence_in(recorded.pairs[p]), options.rule);
+    std::size_t pairs = 0;
+    for (; pairs < recorded.pairs.size() && last.turn == Turn::none; pairs++)
+        last =
+            accrue(entry, {{recorded.pairs[pairs].begin(), recorded.pairs[pairs].end()}, {}}, options.rule);
+    if (options.watch) {
+        const bool alarm = last.turn == Turn::taken_back;
+        return {{{"trial", recorded.name},
+                 {"alarm_at", or_null(alarm ? std::optional(pairs) : std::nullopt)},
+                 {"log_m", last.watch}},
+                {recorded.name, alarm ? std::to_string(pairs) : "-", fmt::format("{:.4g}", last.watch)}};
+    }
     const Decision& at = last.decision;
     const Effect effect = Comparison(entry.columns).effect(at.column);
     const double worse = evidence_of(at.log_worse);
@@ -73,21 +80,6 @@ Answer judge_one(const RecordedComparison& recorded, const JudgeOptions& options
              {"interval_percent", interval_or_null(effect)}},
             {recorded.name, std::string(name_of(at.judgement)), at.counter, std::to_string(at.pairs),
              fmt::format("{:.4g}", worse), fmt::format("{:.4g}", better), effect_text(effect)}};
-}
-
-// LN M: the highest value of all counters' e-detectors, at the end.
-Answer watch_one(const RecordedComparison& recorded, const JudgeOptions& options) {
-    LedgerEntry entry = begun(recorded, options);
-    entry.judgement = Judgement::improved;
-    std::optional<std::size_t> alarm_at;  // pair, from 1
-    double log_m = 0;
-    for (std::size_t p = 0; p < recorded.pairs.size() && !alarm_at; p++) {
-        const Accrual accrual = accrue(entry, evidence_in(recorded.pairs[p]), options.rule);
-        log_m = accrual.watch;
-        if (accrual.turn == Turn::taken_back) alarm_at = p + 1;
-    }
-    return {{{"trial", recorded.name}, {"alarm_at", or_null(alarm_at)}, {"log_m", log_m}},
-            {recorded.name, alarm_at ? std::to_string(*alarm_at) : "-", fmt::format("{:.4g}", log_m)}};
 }
 
 // Opening a pipe blocks until there is a writer, as in cat(1).
@@ -108,7 +100,7 @@ int judge(const JudgeOptions& options) {
                     ? Header{"COMPARISON", "ALARM AT PAIR", "LN M"}
                     : Header{"COMPARISON", "VERDICT", "COUNTER", "PAIRS", "E WORSE", "E BETTER", "EFFECT"});
     for (const RecordedComparison& trial : *trials) {
-        const Answer answer = options.watch ? watch_one(trial, options) : judge_one(trial, options);
+        const Answer answer = judge_one(trial, options);
         if (options.json)
             fmt::print("{}\n", json_text(answer.line));
         else

@@ -5,18 +5,9 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <array>
-#include <bitset>
 #include <cmath>
-#include <functional>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <numbers>
-#include <numeric>
-#include <tuple>
 #include <type_traits>
-#include <utility>
-#include <variant>
 
 #include "base/text.h"
 
@@ -31,14 +22,8 @@ void FleetEntry::add(const FleetEntry& other) {
         if (!shards.overlaps(shard)) shards.add(shard);
 }
 
-// hash = i (mod n) and hash = j (mod m) have a common solution if i = j modulo gcd(n, m).
 bool Shard::overlaps(const Shard& other) const {
-    const std::uint32_t common = std::gcd(of, other.of);
-    return (index - 1) % common == (other.index - 1) % common;
-}
-
-bool Shard::is_within(const Shard& other) const {
-    return of % other.of == 0 && overlaps(other);
+    return of != other.of || index == other.index;
 }
 
 std::string Shard::text() const {
@@ -64,19 +49,7 @@ void Shards::add(const Shard& shard) {
     if (alike && shards_.size() == of) shards_ = {Shard{}};
 }
 
-std::size_t FleetKeyHash::operator()(const FleetKey& key) const {
-    std::size_t out = 0;
-    const auto mix = [&out](const auto&... parts) {
-        ((out = out * 0x9e3779b97f4a7c15U + std::hash<std::decay_t<decltype(parts)>>()(parts)), ...);
-    };
-    // The fields by which most keys differ.
-    mix(key.machine.model, key.machine.cores, key.kind, key.reference, key.candidate, key.counter,
-        key.topology);
-    return out;
-}
-
-// Not an unnamed namespace: FleetLineReader has a member of its types.
-namespace fleet_line_keys {
+namespace {
 
 using Json = nlohmann::ordered_json;
 using simdjson::dom::element;
@@ -84,129 +57,11 @@ using simdjson::dom::object;
 
 constexpr std::uint64_t kLineVersion = 1;
 // A host's numbers have narrower bounds than a sum, so that a sum of hosts can always be read again.
-constexpr std::uint64_t kMostOfHost = UINT32_MAX;  // pairs, alarms; parts of a machine
+constexpr double kMostOfHost = UINT32_MAX;         // pairs, alarms; parts of a machine
 constexpr double kMostNumber = 1e24;               // of any number
 constexpr double kMostCount = 9007199254740992.0;  // 2^53: each whole number up to here is a double
 constexpr double kMostDifference = 20;             // |d|, on average: one arm costs 5e8 times as much
 constexpr double kRounding = 1e-6;                 // of a sum, as a fraction
-
-// What a value must be, for people, and the bounds of its number, of each of its numbers, or of its length.
-struct Bound {
-    std::string_view what;
-    double least = 0;
-    double most = 0;
-    bool (*accepts)(const std::string&) = nullptr;
-};
-constexpr Bound kText{"a string of at most 255 bytes without control characters", 0, 255};
-constexpr Bound kClass{"a string of 1 to 64 bytes without control characters", 1, 64};
-constexpr Bound kHost{"1 to 64 hex digits in lower case", 1, 64, [](const std::string& text) {
-                          return text.find_first_not_of("0123456789abcdef") == std::string::npos;
-                      }};
-constexpr Bound kOrigin{"kernel or policy", 6, 6,
-                        [](const std::string& text) { return text == "kernel" || text == "policy"; }};
-constexpr Bound kName{"a machine", 0, 64};
-constexpr Bound kModel{"a machine", 0, 128};
-constexpr Bound kParts{"a machine", 0, kMostOfHost};
-constexpr Bound kVersion{"a version", kLineVersion, kLineVersion};
-constexpr Bound kCount{"a whole number, 0 to 2^53", 0, kMostCount};
-constexpr Bound kHosts{"a whole number, 1 to 10^9", 1, 1e9};
-constexpr Bound kPools{"two counts", 0, kMostCount};
-constexpr Bound kFlag{"true or false"};
-constexpr Bound kTolerance{"a number, 0 to 1", 0, 1};
-constexpr Bound kNumber{"a finite number within bounds", -kMostNumber, kMostNumber};
-constexpr Bound kSquares{"a finite number within bounds", 0, kMostNumber};
-constexpr Bound kLogs{"an array of 7 finite numbers within bounds", -kMostNumber, kMostNumber};
-constexpr Bound kSpread{"seven sums of hosts", -kMostNumber, kMostNumber};
-constexpr Bound kWeight{"seven sums of hosts", 0, kMostNumber};
-constexpr Bound kSpreadHosts{"seven sums of hosts", 0, kMostCount};
-constexpr Bound kAfter{"an object with sums of pairs", -kMostNumber, kMostNumber};
-constexpr Bound kAfterCount{"an object with sums of pairs", 0, kMostCount};
-constexpr Bound kAfterSquares{"an object with sums of pairs", 0, kMostNumber};
-constexpr Bound kShards{R"(an array of shards like "1/4" that do not overlap)"};
-
-using Counts = std::array<std::uint64_t, 2>;
-// Where the value of a key is. The first one stands for an object.
-using Slot =
-    std::variant<std::monostate, std::string*, std::int64_t*, std::uint64_t*, std::optional<std::uint64_t>*,
-                 double*, bool*, StakeLogs*, Counts*, Spread::Host*, Shards*>;
-enum class In {
-    each,     // line, or each object of its kind
-    host,     // each host's line
-    merged,   // each merged line
-    by_host,  // a merged line: a result of single hosts, which lines of other programs may lack
-    some,     // lines; those of other programs may lack it
-    known,    // a machine: absent or null if it is not known
-};
-struct Field {
-    std::string_view object;  // "" for a key of the line itself
-    std::string_view name;
-    In in;
-    const Bound& bound;
-    Slot slot;
-};
-
-// The keys, in the order in which lines are written, which is also the order in which most are read. The
-// evidence of a host is in LINE.pooled, too. LINE and VERSION must outlive the result.
-auto fields_of(FleetLine& line, std::uint64_t& version) {
-    FleetKey& k = line.key;
-    Pooled& p = line.pooled;
-    Spread& s = p.spread;
-    using enum In;
-    return std::to_array<Field>({
-        {"", "v", each, kVersion, &version},
-        {"", "host", host, kHost, &line.host},
-        {"", "at", each, kCount, &line.at},
-        {"", "hosts", merged, kHosts, &p.hosts},
-        {"", "machine", each, kName, {}},
-        {"machine", "arch", known, kName, &k.machine.arch},
-        {"machine", "vendor", known, kName, &k.machine.vendor},
-        {"machine", "model", known, kModel, &k.machine.model},
-        {"machine", "packages", known, kParts, &k.machine.packages},
-        {"machine", "cores", known, kParts, &k.machine.cores},
-        {"machine", "llc_cores", known, kParts, &k.machine.llc_cores},
-        {"", "kernel", each, kText, &k.kernel},
-        {"", "topology", each, kText, &k.topology},
-        {"", "scheduler", each, kText, &k.scheduler},
-        {"", "class", each, kClass, &k.kind},
-        {"", "reference", each, kText, &k.reference},
-        {"", "reference_origin", each, kOrigin, &k.reference_origin},
-        {"", "candidate", each, kText, &k.candidate},
-        {"", "partitions", each, kPools, &k.partitions},
-        {"", "strict", each, kFlag, &k.strict},
-        {"", "counter", each, kText, &k.counter},
-        {"", "guard", some, kFlag, &k.guard},
-        {"", "tolerance", each, kTolerance, &k.tolerance},
-        {"", "window", each, kText, &k.window},
-        {"", "n", each, kCount, &p.alarms},
-        {"", "pairs", each, kCount, &p.pairs},
-        {"", "better", each, kLogs, &p.better.sums},
-        {"", "worse", each, kLogs, &p.worse.sums},
-        {"", "sum", each, kNumber, &p.sum},
-        {"", "squares", each, kSquares, &p.squares},
-        {"", "after", some, kAfter, {}},
-        {"after", "pairs", each, kAfterCount, &p.after.pairs},
-        {"after", "sum", each, kAfter, &p.after.sum},
-        {"after", "squares", each, kAfterSquares, &p.after.squares},
-        {"", "hosts_better", by_host, kCount, &p.better.hosts},
-        {"", "hosts_worse", by_host, kCount, &p.worse.hosts},
-        {"", "hosts_below", by_host, kCount, &p.better.votes},
-        {"", "hosts_above", by_host, kCount, &p.worse.votes},
-        {"", "hosts_after", by_host, kCount, &p.hosts_after},
-        {"", "top_better", by_host, kLogs, &p.better.top},
-        {"", "top_worse", by_host, kLogs, &p.worse.top},
-        {"", "spread", by_host, kSpread, {}},
-        {"spread", "hosts", each, kSpreadHosts, &s.hosts},
-        {"spread", "weight", each, kWeight, &s.weight},
-        {"spread", "weight_squares", each, kWeight, &s.weight_squares},
-        {"spread", "sum", each, kSpread, &s.sum},
-        {"spread", "squares", each, kWeight, &s.squares},
-        {"spread", "least", each, kSpread, &s.least},
-        {"spread", "most", each, kSpread, &s.most},
-        {"", "shards", merged, kShards, &line.shards},
-    });
-}
-using Fields = decltype(fields_of(std::declval<FleetLine&>(), std::declval<std::uint64_t&>()));
-using FoundKeys = std::bitset<std::tuple_size_v<Fields>>;  // which of the fields a line has
 
 bool has_control_character(std::string_view utf8) {
     unsigned char before = 0;
@@ -218,261 +73,312 @@ bool has_control_character(std::string_view utf8) {
     return false;
 }
 
-// Puts VALUE into the slot of FIELD. False if it is not what the field must be.
-struct Put {
-    const Field& field;
-    const element& value;
-
-    [[nodiscard]] bool is_bounded(double number) const {
-        return number >= field.bound.least && number <= field.bound.most;
-    }
-    bool operator()(std::monostate /*object*/) const { return false; }
-    bool operator()(std::string* out) const {
-        if (value.is_null()) return field.in == In::known;
-        std::string_view text;
-        if (value.get(text) != simdjson::SUCCESS || !is_bounded(static_cast<double>(text.size())))
-            return false;
-        *out = text;
-        return !has_control_character(text) && (field.bound.accepts == nullptr || field.bound.accepts(*out));
-    }
-    // Changes -0 to 0, as which it would not be written.
-    bool operator()(double* out) const {
-        double number = 0;
-        if (value.get(number) != simdjson::SUCCESS || !is_bounded(number)) return false;
-        *out = number + 0.0;
-        return true;
-    }
-    template <class Int>
-    requires std::is_same_v<Int, std::uint64_t> || std::is_same_v<Int, std::int64_t>
-    bool operator()(Int* out) const {
-        double number = 0;
-        if (!(*this)(&number) || number != std::floor(number)) return false;
-        *out = static_cast<Int>(number);
-        return true;
-    }
-    bool operator()(std::optional<std::uint64_t>* out) const {
-        return value.is_null() || (*this)(&out->emplace());
-    }
-    bool operator()(bool* out) const { return value.get(*out) == simdjson::SUCCESS; }
-    // Puts the values of an array, in their order, where OUTS point.
-    template <class... Out>
-    bool each_into(Out*... outs) const {
-        simdjson::dom::array all;
-        if (value.get(all) != simdjson::SUCCESS || all.size() != sizeof...(outs)) return false;
-        auto at = all.begin();
-        const auto put = [&](auto* out) {
-            const element one = *at;
-            ++at;
-            return Put{field, one}(out);
-        };
-        return (put(outs) && ...);
-    }
-    template <class T, std::size_t N>
-    bool operator()(std::array<T, N>* out) const {
-        return std::apply([&](auto&... each) { return each_into(&each...); }, *out);
-    }
-    bool operator()(Spread::Host* out) const {
-        return each_into(&out->mean, &out->weight) && out->weight >= 0;
-    }
-    bool operator()(Shards* out) const {
-        simdjson::dom::array all;
-        if (value.get(all) != simdjson::SUCCESS || all.size() == 0) return false;
-        for (const element each : all) {
-            std::string_view text;
-            const auto shard = each.get(text) == simdjson::SUCCESS ? shard_named(text) : std::nullopt;
-            if (!shard || out->overlaps(*shard)) return false;
-            out->add(*shard);
-        }
-        return true;
-    }
+// Of a number, of each number of an array, or of the bytes of a string.
+struct Bounds {
+    double least = -kMostNumber;
+    double most = kMostNumber;
+    [[nodiscard]] bool has(double number) const { return number >= least && number <= most; }
 };
 
-// Puts the members of OBJECT into FIELDS, and those of the objects in it: PARENT is its name. SEEN: which
-// fields were found. Returns why the line is refused.
-std::string take_members(const object& members, std::string_view parent, const Fields& fields,
-                         FoundKeys& seen) {
-    std::size_t next = 0;  // mostly it is the field after the previous one
-    for (const auto& [name, value] : members) {
-        const auto matches = [&, name = name](const Field& f) {
-            return f.name == name && f.object == parent;
-        };
-        if (next == fields.size() || !matches(fields[next]))
-            next = static_cast<std::size_t>(std::ranges::find_if(fields, matches) - fields.begin());
-        if (next == fields.size()) continue;
-        if (seen[next]) return fmt::format("\"{}\" is there twice", name);
-        seen.set(next);
-        const Field& field = fields[next++];
-        if (object inner;
-            std::holds_alternative<std::monostate>(field.slot) && value.get(inner) == simdjson::SUCCESS) {
-            if (std::string why = take_members(inner, name, fields, seen); !why.empty()) return why;
-        } else if (!std::visit(Put{field, value}, field.slot)) {
-            return fmt::format("\"{}\" is not {}", parent.empty() ? name : parent, field.bound.what);
-        }
-    }
-    return {};
-}
+// VALUE into OUT. False if it is not of this type, or out of BOUNDS.
 
-std::string why_incomplete(const Fields& fields, const FoundKeys& seen, bool merged) {
-    std::string_view object;  // which the line has
-    for (std::size_t i = 0; i < fields.size(); i++) {
-        const auto& [parent, name, in, bound, slot] = fields[i];
-        if (seen[i] && std::holds_alternative<std::monostate>(slot)) object = name;
-        const bool allowed = merged ? in != In::host : in != In::merged && in != In::by_host;
-        if (seen[i] && !allowed)
-            return fmt::format("\"{}\" is not allowed in a {} line", name, merged ? "merged" : "host's");
-        if (seen[i] || !allowed || in == In::by_host || in == In::some || in == In::known) continue;
-        if (parent.empty()) return fmt::format("there is no \"{}\"", name);
-        if (parent == object) return fmt::format("\"{}\" is not {}", parent, bound.what);
-    }
-    return {};
+bool take(const element& value, std::string& out, const Bounds& bounds) {
+    std::string_view text;
+    if (value.get(text) != simdjson::SUCCESS || !bounds.has(static_cast<double>(text.size()))) return false;
+    out = text;
+    return !has_control_character(text);
 }
-
-bool has_results_of_hosts(const Fields& fields, const FoundKeys& seen) {
-    for (std::size_t i = 0; i < fields.size(); i++)
-        if (fields[i].in == In::by_host && !seen[i]) return false;
+bool take(const element& value, bool& out, const Bounds& /*bounds*/) {
+    return value.get(out) == simdjson::SUCCESS;
+}
+bool take(const element& value, double& out, const Bounds& bounds) {
+    return value.get(out) == simdjson::SUCCESS && bounds.has(out);
+}
+template <class Int>
+requires std::is_integral_v<Int>
+bool take(const element& value, Int& out, const Bounds& bounds) {
+    double number = 0;
+    if (!take(value, number, bounds) || number != std::floor(number)) return false;
+    out = static_cast<Int>(number);
     return true;
 }
-
-bool has_guard(const Fields& fields, const FoundKeys& seen) {
-    return seen[static_cast<std::size_t>(std::ranges::find(fields, std::string_view("guard"), &Field::name) -
-                                         fields.begin())];
+bool take(const element& value, std::optional<std::uint64_t>& out, const Bounds& bounds) {
+    return take(value, out.emplace(), bounds);
 }
-
-// Whether this number of PAIRS can have these sums.
-bool are_sums(std::uint64_t pairs, double sum, double squares) {
-    const double n = static_cast<double>(pairs) * (1 + kRounding);
-    return std::abs(sum) <= n * kMostDifference && squares <= n * kMostDifference * kMostDifference &&
-           sum * sum <= n * squares + 1e-12;
+template <class T, std::size_t N>
+bool take(const element& value, std::array<T, N>& out, const Bounds& bounds) {
+    simdjson::dom::array all;
+    if (value.get(all) != simdjson::SUCCESS || all.size() != N) return false;
+    std::size_t i = 0;
+    for (const element each : all)
+        if (!take(each, out.at(i++), bounds)) return false;
+    return true;
 }
-
-// Whether this number of PAIRS can give these e-values. The factor of a pair is at most 2. Among n pairs, a
-// difference is at most sqrt(n) times the scale, so its factor is at least exp(-8 sqrt(n)).
-bool are_logs(const StakeLogs& logs, std::uint64_t pairs) {
-    const auto n = static_cast<double>(pairs);
-    const double most = std::min(n * std::numbers::ln2, kMostLog) + kRounding;
-    const double least = std::max(-kStakes.back() * n * std::sqrt(n), -kMostLog) - kRounding;
-    return std::ranges::all_of(logs, [&](double log) { return log >= least && log <= most; });
+bool take(const element& value, Spread::Host& out, const Bounds& bounds) {
+    std::array<double, 2> both{};
+    if (!take(value, both, bounds) || both[1] < 0) return false;
+    out = {both[0], both[1]};
+    return true;
 }
-
-// Whether this number of HOSTS can have shares with these SUMS, the largest of which are TOPS.
-bool are_shares(const StakeLogs& sums, const StakeLogs& tops, std::uint64_t hosts) {
-    static const double kLeastShare = share_of(-kMostLog);
-    static const double kMostShare = share_of(kMostLog);
-    const auto n = static_cast<double>(hosts);
-    const double rounding = n * kRounding;
-    for (std::size_t i = 0; i < sums.size(); i++) {
-        if (sums[i] < n * kLeastShare - rounding || sums[i] > n * kMostShare + rounding) return false;
-        if (tops[i] < 0 || tops[i] > kMostShare + kRounding) return false;
-        if (sums[i] - tops[i] > (n - 1) * kMostShare + rounding) return false;
+bool take(const element& value, Shards& out, const Bounds& /*bounds*/) {
+    simdjson::dom::array all;
+    if (value.get(all) != simdjson::SUCCESS || all.size() == 0) return false;
+    for (const element each : all) {
+        std::string_view text;
+        const auto shard = each.get(text) == simdjson::SUCCESS ? shard_named(text) : std::nullopt;
+        if (!shard || out.overlaps(*shard)) return false;
+        out.add(*shard);
     }
     return true;
 }
 
-// Whether these sums can be of some of PAIRS pairs.
-bool are_among(const DifferenceSums& after, std::uint64_t pairs) {
-    return after.pairs <= pairs && are_sums(after.pairs, after.sum, after.squares);
-}
-
-bool is_of_hosts(const Pooled& p) {
-    const std::uint64_t most = std::max(
-        {p.better.hosts, p.worse.hosts, p.better.votes, p.worse.votes, p.spread.hosts, p.hosts_after});
-    StakeLogs loudest{};  // the upper bound, if the largest shares are not known
-    loudest.fill(share_of(kMostLog));
-    return most <= p.hosts && are_shares(p.better.sums, p.by_host ? p.better.top : loudest, p.hosts) &&
-           are_shares(p.worse.sums, p.by_host ? p.worse.top : loudest, p.hosts);
-}
-
-// Whether the pairs and hosts can give the values that were read.
-bool is_possible(const FleetLine& line) {
-    const HostEvidence& own = line.own;
-    const Pooled& p = line.pooled;
-    if (line.is_merged())
-        return are_sums(p.pairs, p.sum, p.squares) && are_among(p.after, p.pairs) && is_of_hosts(p);
-    return are_among(own.after, own.pairs) && own.pairs <= kMostOfHost && own.alarms <= kMostOfHost &&
-           are_sums(own.pairs, own.sum, own.squares) && are_logs(own.better, own.pairs) &&
-           are_logs(own.worse, own.pairs);
-}
-
-// The value in a slot as JSON.
-struct JsonOf {
-    In in;
+class Reader {
+  public:
+    static constexpr bool kReads = true;
+    // The first refusal is in WHY.
+    Reader(const object& in, std::string& why) : in_(in), next_(in.begin()), why_(why) {}
 
     template <class T>
-    Json operator()(T* value) const {
-        return *value;
+    void operator()(std::string_view name, T& value, const Bounds& bounds = {}) {
+        if (!optional(name, value, bounds)) refuse(fmt::format("there is no \"{}\"", name));
     }
-    Json operator()(std::monostate) const { return {}; }
-    Json operator()(std::string* text) const {
-        return in == In::known && text->empty() ? Json() : Json(*text);
+    // Returns whether there is such a member.
+    template <class T>
+    bool optional(std::string_view name, T& value, const Bounds& bounds = {}) {
+        element found;
+        if (!find(name, found)) return false;
+        if (!take(found, value, bounds)) refuse_value(name);
+        return true;
     }
-    Json operator()(std::optional<std::uint64_t>* count) const { return *count ? Json(**count) : Json(); }
-    Json operator()(Spread::Host* host) const { return {host->mean, host->weight}; }
-    Json operator()(Shards* shards) const {
-        Json out = Json::array();
-        for (const Shard& shard : shards->all()) out.push_back(shard.text());
-        return out;
+    // What may be null, or absent.
+    template <class T>
+    void known(std::string_view name, T& value, const Bounds& bounds) {
+        if (element found; find(name, found) && !found.is_null() && !take(found, value, bounds))
+            refuse_value(name);
     }
+    template <class Describe>
+    bool object_of(std::string_view name, Describe describe, bool required = false) {
+        element found;
+        if (!find(name, found)) {
+            if (required) refuse(fmt::format("there is no \"{}\"", name));
+            return false;
+        }
+        if (object inner; found.get(inner) == simdjson::SUCCESS)
+            describe(Reader(inner, why_));
+        else
+            refuse_value(name);
+        return true;
+    }
+    void refuse(const std::string& why) {
+        if (why_.empty()) why_ = why;
+    }
+    void refuse_value(std::string_view name) { refuse(fmt::format("\"{}\" is not valid", name)); }
+
+  private:
+    // Mostly it is the member after the one that was found before.
+    bool find(std::string_view name, element& out) {
+        if (next_ == in_.end() || next_.key() != name) return in_.at_key(name).get(out) == simdjson::SUCCESS;
+        out = next_.value();
+        ++next_;
+        return true;
+    }
+
+    object in_;
+    object::iterator next_;
+    std::string& why_;
 };
 
-}  // namespace fleet_line_keys
-using namespace fleet_line_keys;
+class Writer {
+  public:
+    static constexpr bool kReads = false;
+    explicit Writer(Json& out) : out_(out) {}
 
-// The keys are made once for all lines.
-struct FleetLineReader::Draft {
-    FleetLine line;
-    std::uint64_t version = 0;
-    const Fields fields = fields_of(line, version);
-    simdjson::dom::parser parser;
+    template <class T>
+    void operator()(std::string_view name, const T& value, const Bounds& /*bounds*/ = {}) {
+        out_[std::string(name)] = value;
+    }
+    void operator()(std::string_view name, const Spread::Host& host) {
+        out_[std::string(name)] = {host.mean, host.weight};
+    }
+    void operator()(std::string_view name, const Shards& shards) {
+        for (const Shard& shard : shards.all()) out_[std::string(name)].push_back(shard.text());
+    }
+    template <class T>
+    bool optional(std::string_view name, const T& value, const Bounds& /*bounds*/ = {}) {
+        (*this)(name, value);
+        return true;
+    }
+    void known(std::string_view name, const std::string& value, const Bounds& /*bounds*/) {
+        out_[std::string(name)] = value.empty() ? Json() : Json(value);
+    }
+    void known(std::string_view name, const std::optional<std::uint64_t>& value, const Bounds& /*bounds*/) {
+        out_[std::string(name)] = value ? Json(*value) : Json();
+    }
+    template <class Describe>
+    bool object_of(std::string_view name, Describe describe, bool /*required*/ = false) {
+        describe(Writer(out_[std::string(name)]));
+        return true;
+    }
+
+  private:
+    Json& out_;
 };
 
-FleetLineReader::FleetLineReader(std::int64_t now) : now_(now), draft_(std::make_unique<Draft>()) {}
-FleetLineReader::~FleetLineReader() = default;
-
-const FleetLine& FleetLineReader::line() const {
-    return draft_->line;
+template <class Members>
+void describe(Members at, DifferenceSums& sums) {
+    at("pairs", sums.pairs, {0, kMostCount});
+    at("sum", sums.sum);
+    at("squares", sums.squares, {0, kMostNumber});
 }
 
+template <class Members>
+void describe(Members at, FleetMachine& machine) {
+    constexpr Bounds kName{0, 64};
+    constexpr Bounds kParts{0, kMostOfHost};
+    at.known("arch", machine.arch, kName);
+    at.known("vendor", machine.vendor, kName);
+    at.known("model", machine.model, {0, 128});
+    at.known("packages", machine.packages, kParts);
+    at.known("cores", machine.cores, kParts);
+    at.known("llc_cores", machine.llc_cores, kParts);
+}
+
+template <class Members>
+void describe(Members at, Spread& spread, double hosts) {
+    constexpr Bounds kSum{0, kMostNumber};
+    at("hosts", spread.hosts, {0, hosts});
+    at("weight", spread.weight, kSum);
+    at("weight_squares", spread.weight_squares, kSum);
+    at("sum", spread.sum);
+    at("squares", spread.squares, kSum);
+    at("least", spread.least);
+    at("most", spread.most);
+}
+
+template <class Members>
+void describe(Members& at, FleetKey& key) {
+    constexpr Bounds kText{0, 255};
+    at.object_of(
+        "machine", [&](Members inner) { describe(inner, key.machine); }, true);
+    at("kernel", key.kernel, kText);
+    at("topology", key.topology, kText);
+    at("scheduler", key.scheduler, kText);
+    at("class", key.kind, {1, 64});
+    at("reference", key.reference, kText);
+    at("reference_origin", key.reference_origin, kText);
+    at("candidate", key.candidate, kText);
+    at("partitions", key.partitions, {0, kMostCount});
+    at("strict", key.strict);
+    at("counter", key.counter, kText);
+}
+
+// The results of single hosts. Returns whether all are there.
+template <class Members>
+bool describe_hosts(Members& at, Pooled& p) {
+    const auto hosts = static_cast<double>(p.hosts);
+    const Bounds top{0, share_of(kMostLog) + kRounding};
+    bool all = true;
+    const auto part = [&](std::string_view name, auto& value, const Bounds& bounds) {
+        all = at.optional(name, value, bounds) && all;
+    };
+    part("hosts_better", p.better.hosts, {0, hosts});
+    part("hosts_worse", p.worse.hosts, {0, hosts});
+    part("hosts_below", p.better.votes, {0, hosts});
+    part("hosts_above", p.worse.votes, {0, hosts});
+    part("hosts_after", p.hosts_after, {0, hosts});
+    part("top_better", p.better.top, top);
+    part("top_worse", p.worse.top, top);
+    return at.object_of("spread", [&](Members inner) { describe(inner, p.spread, hosts); }) && all;
+}
+
+template <class Members>
+void describe_evidence(Members& at, auto& sums, StakeLogs& better, StakeLogs& worse, bool merged) {
+    const Bounds count{0, merged ? kMostCount : kMostOfHost};
+    const double most = merged ? kMostNumber : kMostLog;
+    at("n", sums.alarms, count);
+    at("pairs", sums.pairs, count);
+    at("better", better, {-most, most});
+    at("worse", worse, {-most, most});
+    at("sum", sums.sum);
+    at("squares", sums.squares, {0, kMostNumber});
+    if (Members::kReads || !merged || sums.after.pairs > 0)
+        at.object_of("after", [&](Members inner) { describe(inner, sums.after); });
+}
+
+// The members, in the order in which lines are written, which is also the order in which most are read.
+template <class Members>
+void describe(Members& at, FleetLine& line) {
+    FleetKey& key = line.key;
+    Pooled& p = line.pooled;
+    std::uint64_t version = kLineVersion;
+    at("v", version, {kLineVersion, kLineVersion});
+    if (Members::kReads || !line.host.empty()) at.optional("host", line.host, {1, 64});
+    const bool merged = line.is_merged();
+    at("at", line.at, {1, kMostCount});
+    if (merged) at("hosts", p.hosts, {1, 1e9});
+    describe(at, key);
+    if (!at.optional("guard", key.guard)) key.guard = line.lacks_keys = true;
+    at("tolerance", key.tolerance, {0, 1});
+    at("window", key.window, {0, 255});
+    if (!merged) return describe_evidence(at, line.own, line.own.better, line.own.worse, merged);
+    describe_evidence(at, p, p.better.sums, p.worse.sums, merged);
+    if ((Members::kReads || p.by_host) && !describe_hosts(at, p)) {
+        p.forget_hosts();
+        line.lacks_keys = true;
+    }
+    at("shards", line.shards);
+}
+
+// Whether some of PAIRS pairs can have these sums.
+bool are_possible(const DifferenceSums& sums, std::uint64_t pairs) {
+    const double n = static_cast<double>(sums.pairs) * (1 + kRounding);
+    return sums.pairs <= pairs && std::abs(sums.sum) <= n * kMostDifference &&
+           sums.squares <= n * kMostDifference * kMostDifference &&
+           sums.sum * sums.sum <= n * sums.squares + 1e-12;
+}
+
+// Whether this number of HOSTS can have shares with these SUMS.
+bool are_shares(const StakeLogs& sums, std::uint64_t hosts) {
+    const double n = static_cast<double>(hosts);
+    const Bounds possible{n * (share_of(-kMostLog) - kRounding), n * (share_of(kMostLog) + kRounding)};
+    return std::ranges::all_of(sums, [&](double sum) { return possible.has(sum); });
+}
+
+bool is_possible(const FleetLine& line) {
+    const auto sums = [](const auto& e) {
+        return are_possible({e.pairs, e.sum, e.squares}, e.pairs) && are_possible(e.after, e.pairs);
+    };
+    const Pooled& p = line.pooled;
+    if (!line.is_merged()) return sums(line.own);
+    return sums(p) && are_shares(p.better.sums, p.hosts) && are_shares(p.worse.sums, p.hosts);
+}
+
+}  // namespace
+
 std::string FleetLineReader::read(std::string_view text) {
+    static simdjson::dom::parser parser;  // with its buffers
     if (text.size() > kMostLine) return fmt::format("longer than {} bytes", kMostLine);
-    auto& [line, version, fields, parser] = *draft_;
-    line = {};
-    line.key.guard = true;
-    FoundKeys seen;
     object whole;
     if (parser.parse(text.data(), text.size()).get(whole) != simdjson::SUCCESS)
         return "no JSON object, or cut off";
     if (std::uint64_t other = 0; whole["v"].get(other) == simdjson::SUCCESS && other != kLineVersion)
         return fmt::format("version {}; this program reads {}", other, kLineVersion);
-    if (std::string why = take_members(whole, "", fields, seen); !why.empty()) return why;
-    if (std::string why = why_incomplete(fields, seen, line.is_merged()); !why.empty()) return why;
-    if (line.at == 0) return "\"at\" is 0";
-    if (line.at > now_ + kClockSlack) return "\"at\" is in the future";
-    lacks_guard_ = !has_guard(fields, seen);
-    if (!line.is_merged()) {
-        const Pooled p = std::exchange(line.pooled, {});
-        line.own = {p.alarms, p.pairs, p.better.sums, p.worse.sums, p.sum, p.squares, p.after};
-    } else if (!has_results_of_hosts(fields, seen)) {
-        line.pooled.forget_hosts();
-    }
-    if (!is_possible(line)) return "evidence out of bounds: the stated pairs and hosts cannot give it";
-    return {};
+    line_ = {};
+    std::string why;
+    Reader at(whole, why);
+    describe(at, line_);
+    const std::string& origin = line_.key.reference_origin;
+    if (line_.host.find_first_not_of("0123456789abcdef") != std::string::npos) at.refuse_value("host");
+    if (origin != "kernel" && origin != "policy") at.refuse_value("reference_origin");
+    if (line_.at > now_ + kClockSlack) at.refuse("\"at\" is in the future");
+    if (!is_possible(line_)) at.refuse("evidence out of bounds: the stated pairs and hosts cannot give it");
+    return why;
 }
 
 Json to_json(FleetLine line) {
-    const bool merged = line.is_merged();
-    if (const HostEvidence& own = line.own; !merged)
-        line.pooled = {0,  own.alarms, own.pairs, {own.better}, {own.worse}, own.sum, own.squares,
-                       {}, false,      0,         own.after};
-    std::uint64_t version = kLineVersion;
     Json out;
-    for (const auto& [object, name, in, bound, slot] : fields_of(line, version)) {
-        if (in == (merged ? In::host : In::merged)) continue;
-        if ((in == In::by_host || object == "spread") && !line.pooled.by_host) continue;
-        if (object == "after" && merged && line.pooled.after.pairs == 0) continue;
-        const Json value = std::visit(JsonOf{in}, slot);
-        if (!std::holds_alternative<std::monostate>(slot))
-            (object.empty() ? out : out[std::string(object)])[std::string(name)] = value;
-    }
+    Writer at(out);
+    describe(at, line);
     return out;
 }
 

@@ -24,13 +24,9 @@ std::string_view host_in(std::string_view line) {
 
 }  // namespace
 
-std::string series_of(const std::string& kernel) {
-    return kernel.substr(0, kernel.find(' '));
-}
-
 void reduce_to_question(FleetKey& key) {
     key.machine.packages.reset();
-    key.kernel = series_of(key.kernel);
+    key.kernel.resize(std::min(key.kernel.find(' '), key.kernel.size()));
     key.topology.clear();
     key.scheduler.clear();
     key.partitions = {};
@@ -54,8 +50,8 @@ FleetMerge::Known& FleetMerge::known(const FleetKey& key) {
     if (is_new) {
         FleetKey question = key;
         reduce_to_question(question);
-        at->second.key = key;
-        at->second.question = &questions_.try_emplace(question, &memory_).first->second;
+        at->second.key = &at->first;
+        at->second.question = &questions_[question];
     }
     return at->second;
 }
@@ -65,81 +61,41 @@ std::string FleetMerge::take(std::string_view text) {
     // Most lines of other buckets and shards are recognized without parsing them.
     const std::string_view host = host_in(text);
     if (!host.empty() && !has(hash_of(host))) return {};
-    const bool reports = bucket_ == 0 && !names_;
-    if (std::string why = reader_.read(text); !why.empty())
-        return reports || (!names_ && !host.empty()) ? why : "";
+    if (std::string why = reader_.read(text); !why.empty()) return bucket_ == 0 || !host.empty() ? why : "";
     const FleetLine& line = reader_.line();
-    if (line.is_merged() && !reports) return {};
-    std::string why = line.is_merged() ? take_merged_line(line) : take_host_line(line);
-    if (why.empty() && note_.empty()) note_ = what_is_missing(line);
-    return why;
-}
-
-// Which keys are missing that a merged line, or any line, should have.
-std::string FleetMerge::what_is_missing(const FleetLine& line) {
-    std::string out;
-    if (line.is_merged() && !line.pooled.by_host && !std::exchange(told_hosts_, true))
-        out = fmt::format("it lacks some of {}: it counts, but makes no rule (reported once)", kByHostKeys);
-    if (reader_.lacks_guard() && !std::exchange(told_guard_, true))
-        out += std::string(out.empty() ? "" : "; ") +
-               "there is no \"guard\": it counts against the candidate, but not for a rule (reported once)";
-    return out;
-}
-
-std::string FleetMerge::take_host_line(const FleetLine& line) {
-    const std::uint64_t host = hash_of(line.host);
-    if (!has(host)) return {};
-    Known& known = this->known(line.key);
-    Row& row = known.question->rows[host];
-    const Row seen{&known, line.at, line.own};
-    if (!names_) {
-        keep_newer(row, seen);
-        if (!note_.empty()) note_ = "host " + line.host + note_;
-        return {};
-    }
-    if (row.at != seen.at || row.known != seen.known) return {};
-    if (row.cloned)
-        return "host " + line.host +
-               " has other numbers for the same entry and time elsewhere: two machines " +
-               "with one machine id (a cloned image?)";
-    if (known.question->covers(host)) return "host " + line.host + " is in a shard that a merged line covers";
+    if (line.lacks_keys && !std::exchange(told_, true))
+        note_ =
+            "it lacks \"guard\", or the results of single hosts: it counts, but makes no rule (reported "
+            "once)";
+    if (line.is_merged()) return bucket_ == 0 ? take_merged_line(line) : "";
+    if (has(hash_of(line.host))) take_host_line(line);
     return {};
 }
 
-// Keeps the newer of ROW and SEEN in ROW. Of lines with the same time, that with the largest key counts, so
-// that the order in which they come does not matter.
-void FleetMerge::keep_newer(Row& row, const Row& seen) {
+// Of lines with the same time, that with the largest key and evidence counts, so that the order in which they
+// come does not matter.
+void FleetMerge::take_host_line(const FleetLine& line) {
+    Known& known = this->known(line.key);
+    Row& row = known.question->rows[hash_of(line.host)];
+    const Row seen{&known, line.at, line.own};
     if (row.known == nullptr) {
         row = seen;
         return;
     }
-    const Row& older = seen.at < row.at ? seen : row;
-    const Row& newer = seen.at < row.at ? row : seen;
-    const auto progress = [](const HostEvidence& own) { return std::tie(own.alarms, own.pairs); };
-    if (seen.known == row.known && older.at < newer.at && progress(older.own) > progress(newer.own))
-        note_ =
-            ": two lines of one entry; the later one is used although it has fewer pairs: the ledger was "
-            "lost or began anew, or there are two machines with one machine id";
-    if (seen.at == row.at && seen.known == row.known)
-        row.cloned = row.cloned || seen.own != row.own;
-    else if (seen.at > row.at || (seen.at == row.at && row.known->key < seen.known->key))
-        row = seen;
-}
-
-bool FleetMerge::Question::covers(std::uint64_t host) const {
-    return std::ranges::any_of(covered, [&](const Shard& shard) { return shard.has(host); });
+    const auto rank = [](const Row& each) { return std::tie(each.at, *each.known->key, each.own); };
+    const auto progress = [](const Row& each) { return std::tie(each.own.alarms, each.own.pairs); };
+    const Row& older = rank(seen) < rank(row) ? seen : row;
+    const Row& newer = rank(seen) < rank(row) ? row : seen;
+    const bool anew = older.at == newer.at ? older.own != newer.own : progress(older) > progress(newer);
+    if (row.known == seen.known && anew)
+        note_ = "host " + line.host +
+                ": two lines of one entry, and the later one does not go on from the other: the ledger was "
+                "lost or began anew, or there are two machines with one machine id (a cloned image?)";
+    row = Row(newer);
 }
 
 std::string FleetMerge::take_merged_line(const FleetLine& line) {
-    bool overlaps = false;
-    for (const Shard& shard : line.shards.all()) {
-        if (!shard.overlaps(options_.shard)) continue;
-        overlaps = true;
-        if (!shard.is_within(options_.shard))
-            return "a merged line cannot be divided: its shard " + shard.text() + " is not within " +
-                   options_.shard.text();
-    }
-    if (!overlaps) return {};
+    if (options_.shard != Shard{}) return "a merged line cannot be divided into shards";
     Known& known = this->known(line.key);
     for (const Shard& shard : line.shards.all())
         if (known.merged.shards.overlaps(shard))
@@ -151,16 +107,15 @@ std::string FleetMerge::take_merged_line(const FleetLine& line) {
 }
 
 bool FleetMerge::again() {
-    const bool named = std::exchange(names_, false);
-    for (auto& [key, question] : questions_)
-        for (const auto& [host, row] : question.rows)
-            if (row.cloned || question.covers(host)) names_ = true;
-    if (!named && names_) return true;
-    names_ = false;
     for (auto& [key, question] : questions_) {
-        for (const auto& [host, row] : question.rows)
-            if (!row.cloned && !question.covers(host))
-                row.known->hosts.add({row.known->key, pooled(row.own, row.known->key.tolerance), row.at, {}});
+        for (const auto& [host, row] : question.rows) {
+            const auto has_host = [&, host = host](const Shard& shard) { return shard.has(host); };
+            if (std::ranges::any_of(question.covered, has_host))
+                covered_++;
+            else
+                row.known->hosts.add(
+                    {*row.known->key, pooled(row.own, row.known->key->tolerance), row.at, {}});
+        }
         question.rows.clear();
     }
     return ++bucket_ < buckets_;
@@ -170,11 +125,10 @@ std::vector<FleetEntry> FleetMerge::entries() const {
     std::vector<FleetEntry> out;
     for (const auto& [key, known] : known_) {
         FleetEntry entry = known.hosts;
-        if (entry.at > 0) entry.shards.add(options_.shard);  // all merged lines are within it
+        if (entry.at > 0) entry.shards.add(options_.shard);
         entry.add(known.merged);
         if (entry.at > 0) out.push_back(std::move(entry));
     }
-    std::ranges::sort(out, {}, &FleetEntry::key);
     return out;
 }
 

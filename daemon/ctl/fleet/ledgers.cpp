@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/fleet/ledgers.h"
+#include "ctl/fleet/fleet.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <systemd/sd-id128.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -26,144 +24,86 @@
 namespace wq::ctl {
 namespace {
 
-constexpr std::size_t kBuffer = 1U << 20U;  // bytes
-constexpr std::size_t kMostMessages = 20;   // that are printed
+constexpr std::size_t kMostMessages = 20;  // that are printed
 
-// A file with lines, which is read several times.
-struct Source {
-    std::string name;
-    Fd copy;  // of input that can be read only once
-};
-
-struct Sources {
-    std::vector<Source> files;
-    std::uint64_t bytes = 0;
-    std::set<std::string> errors;  // why some cannot be used
-};
-
-// A copy without a name, in $TMPDIR, else in /var/tmp: it may be larger than the memory.
-Result<Fd> copied(int fd, std::uint64_t& bytes) {
-    const char* folder = ::getenv("TMPDIR");
-    std::string path =
-        std::string(folder != nullptr && *folder != '\0' ? folder : "/var/tmp") + "/wq-fleet.XXXXXX";
-    Fd out(::mkostemp(path.data(), O_CLOEXEC));
-    if (!out) return fail_errno(path, errno);
-    ::unlink(path.c_str());
-    for (std::string buffer(kBuffer, '\0');;) {
-        const ssize_t got = ::read(fd, buffer.data(), buffer.size());
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return fail_errno("reading", errno);
-        if (got == 0) return out;
-        const auto size = static_cast<std::size_t>(got);
-        bytes += size;
-        if (const auto done = write_all(out.get(), std::string_view(buffer).substr(0, size)); !done)
-            return tl::unexpected(done.error());
-    }
-}
-
-Status add(const std::string& file, Sources& out) {
-    const Fd fd(file == "-" ? ::dup(STDIN_FILENO) : ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-    struct stat info {};
-    if (!fd || ::fstat(fd.get(), &info) != 0) return fail_errno(file, errno);
-    const std::string name = file == "-" ? "stdin" : file;
-    if (file != "-" && S_ISREG(info.st_mode)) {
-        out.bytes += static_cast<std::uint64_t>(info.st_size);
-        out.files.push_back({name, Fd()});
-        return {};
-    }
-    auto copy = copied(fd.get(), out.bytes);
-    if (!copy) return tl::unexpected(copy.error().in(name));
-    out.files.push_back({name, std::move(*copy)});
-    return {};
-}
-
-bool is_directory(const std::string& file) {
-    struct stat info {};
-    return file != "-" && ::stat(file.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-Sources sources_of(const std::vector<std::string>& files) {
-    Sources out;
-    const auto add_or_tell = [&](const std::string& file) {
-        if (const auto added = add(file, out); !added) out.errors.insert(added.error().text);
-    };
+// FILES, with those in a directory instead of it.
+std::vector<std::string> listed(const std::vector<std::string>& files, std::set<std::string>& errors) {
+    std::vector<std::string> out;
+    std::error_code none;
     for (const std::string& file : files) {
-        if (!is_directory(file)) {
-            add_or_tell(file);
+        if (file == "-" || !std::filesystem::is_directory(file, none)) {
+            out.push_back(file == "-" ? "/dev/stdin" : file);
             continue;
         }
         const auto names = names_in(file);
-        if (!names) out.errors.insert(names.error().text);
+        if (!names) errors.insert(names.error().text);
         for (const std::string& name : names.value_or(std::vector<std::string>{}))
-            if (!name.starts_with('.') && !is_directory(file + "/" + name)) add_or_tell(file + "/" + name);
+            if (!name.starts_with('.') && !std::filesystem::is_directory(file + "/" + name, none))
+                out.push_back(file + "/" + name);
     }
     return out;
 }
 
-// Passes each line of SOURCE that is not blank to TAKE, with its number. Of a line of more than kMostLine
-// bytes, the first kMostLine + 1.
+// What can be read only once (a pipe) is merged in one round, however many rows that takes.
+FleetMerge::Options options_for(const std::vector<std::string>& files, const Shard& shard) {
+    FleetMerge::Options out{shard, ::time(nullptr)};
+    std::error_code error;
+    for (const std::string& file : files)
+        if (std::filesystem::is_regular_file(file, error))
+            out.bytes += std::filesystem::file_size(file, error);
+        else if (std::filesystem::exists(file, error))
+            out.most_rows = std::numeric_limits<std::size_t>::max();
+    return out;
+}
+
+// Passes each line of FILE that is not blank to TAKE, with its number.
 template <class Take>
-Status read_lines(const Source& source, Take take) {
+Status read_lines(const std::string& file, Take take) {
     std::ifstream in;
-    std::string buffer(kBuffer, '\0');
-    std::string line(kMostLine + 2, '\0');
+    std::string buffer(1U << 20U, '\0');
+    std::string line;
     in.rdbuf()->pubsetbuf(buffer.data(), static_cast<std::streamsize>(buffer.size()));
     errno = 0;
-    in.open(source.copy ? fmt::format("/proc/self/fd/{}", source.copy.get()) : source.name, std::ios::binary);
-    for (std::uint64_t number = 1; in.good(); number++) {
-        in.getline(line.data(), static_cast<std::streamsize>(line.size()));
-        auto size = static_cast<std::size_t>(in.gcount());
-        if (in.good()) size--;  // the newline
-        if (in.fail() && !in.bad() && !in.eof()) {
-            in.clear();
-            in.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-        }
-        const std::string_view text(line.data(), size);
-        if (text.find_first_not_of(" \t\r") != std::string_view::npos) take(text, number);
-    }
-    if (in.eof()) return {};
-    return fail_errno(source.name + (in.is_open() ? ": reading" : ": opening"), errno);
+    in.open(file, std::ios::binary);
+    for (std::uint64_t number = 1; std::getline(in, line); number++)
+        if (line.find_first_not_of(" \t\r") != std::string::npos) take(line, number);
+    return in.eof() ? Status() : fail_errno(file, errno);
 }
 
 }  // namespace
 
-FleetRead read_fleet(const std::vector<std::string>& files, const Shard& shard) {
-    FleetRead out;
+FleetRead read_fleet(const std::vector<std::string>& given, const Shard& shard) {
+    std::set<std::string> errors;
     std::size_t said = 0;
     const auto say = [&](const std::string& text) {
         if (said++ < kMostMessages) complain(text);
     };
-    Sources sources = sources_of(files);
-    FleetMerge merge({shard, ::time(nullptr), sources.bytes});
+    const auto files = listed(given, errors);
+    FleetMerge merge(options_for(files, shard));
+    FleetRead out;
     do {
-        for (const Source& source : sources.files) {
-            const Status read = read_lines(source, [&](std::string_view line, std::uint64_t number) {
+        for (const std::string& file : files) {
+            const Status read = read_lines(file, [&](std::string_view line, std::uint64_t number) {
                 const std::string why = merge.take(line);
                 for (const std::string& text : {merge.note(), why})
-                    if (!text.empty()) say(fmt::format("{}:{}: {}", source.name, number, text));
+                    if (!text.empty()) say(fmt::format("{}:{}: {}", file, number, text));
                 out.whole = out.whole && why.empty();
             });
-            if (!read) sources.errors.insert(read.error().text);
+            if (!read) errors.insert(read.error().text);
         }
     } while (merge.again());
-    for (const std::string& error : sources.errors) say(error);
+    if (merge.covered() > 0)
+        errors.insert(
+            fmt::format("{} lines of hosts do not count: they are in a shard that a merged line covers",
+                        merge.covered()));
+    for (const std::string& error : errors) say(error);
     if (said > kMostMessages) complain(fmt::format("{} more messages like these", said - kMostMessages));
-    out.whole = out.whole && sources.errors.empty();
+    out.whole = out.whole && errors.empty();
     out.entries = merge.entries();
     return out;
 }
 
 namespace {
-
-std::string bytes_of(const std::string& hex) {
-    std::string out;
-    for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
-        unsigned byte = 0;
-        std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
-        out += static_cast<char>(byte);
-    }
-    return out;
-}
 
 // How many pools a partition in a ledger key has: "0-7|8-15" or, if many, "64 pods 0123456789abcdef".
 std::uint64_t pools_of(const std::string& partition) {
@@ -203,12 +143,20 @@ FleetLine line_of(const LedgerEntry& entry, std::size_t index, const FleetMachin
 }  // namespace
 
 std::string fleet_host_name(const std::string& machine_id) {
-    Digest id = hmac_sha256(bytes_of(machine_id), bytes_of(kFleetSalt));
-    id[6] = static_cast<std::uint8_t>((id[6] & 0x0fU) | 0x40U);
-    id[8] = static_cast<std::uint8_t>((id[8] & 0x3fU) | 0x80U);
-    std::string out;
-    for (std::size_t i = 0; i < 16; i++) out += fmt::format("{:02x}", id[i]);
-    return out;
+    sd_id128_t machine{};
+    sd_id128_t salt{};
+    sd_id128_from_string(machine_id.c_str(), &machine);
+    sd_id128_from_string(kFleetSalt, &salt);
+    const auto bytes = [](const sd_id128_t& id) {
+        return std::string(std::begin(id.bytes), std::end(id.bytes));
+    };
+    const Digest digest = hmac_sha256(bytes(machine), bytes(salt));
+    sd_id128_t id{};
+    std::copy_n(digest.begin(), sizeof(id.bytes), id.bytes);
+    id.bytes[6] = (id.bytes[6] & 0x0fU) | 0x40U;
+    id.bytes[8] = (id.bytes[8] & 0x3fU) | 0x80U;
+    char text[SD_ID128_STRING_MAX];
+    return sd_id128_to_string(id, text);
 }
 
 int history_ledger(const Options& options) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/fleet/pooled.h"
+#include "ctl/fleet/fleet_line.h"
 
 #include <fmt/format.h>
 

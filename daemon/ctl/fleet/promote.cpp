@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/fleet/promote.h"
+#include "ctl/fleet/fleet.h"
 
 // Which evidence becomes a rule
 // =============================
@@ -25,11 +25,9 @@
 // and so on. If none is better than the kernel's setting, but one is better than an arm that a policy set,
 // the rule names this one. If none is better, and one is worse than the kernel's setting, the rule is
 // `leave`.
-#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -77,61 +75,38 @@ FleetKey class_key_of(const FleetKey& key) {
     return out;
 }
 
-// Why candidates cannot be promoted, the first reason for each.
-class Vetoes {
-  public:
-    explicit Vetoes(const std::vector<FleetEntry>& entries) {
-        for (const auto& [key, p, at, shards] : regrouped(entries, reduce_to_question)) {
-            if (are_many(p.worse.hosts, p.hosts))
-                add(key, fmt::format("{} of {} hosts are worse by {}", p.worse.hosts, p.hosts, key.counter));
-            if (!p.by_host && p.hosts > 1)
-                add(key, "it is not known how many hosts are worse by " + key.counter);
-        }
-        for (const auto& [key, p, at, shards] : shown_rows(entries))
-            if (const double log = p.worse.log_without_one(); p.by_host && log > 0)
-                add(key, fmt::format("there is evidence that it is worse by {} (E {:.2g} without one host)",
-                                     key.counter, std::exp(std::min(log, 700.0))));
-    }
-    // "" if there is none.
-    [[nodiscard]] std::string of(const FleetKey& key) const {
-        for (const FleetKey& each : {comparison_of(key), candidate_of(key)})
-            if (const auto found = whys_.find(each); found != whys_.end()) return found->second;
-        return "";
-    }
-
-  private:
-    void add(const FleetKey& key, const std::string& why) {
-        whys_.emplace(comparison_of(key), why);
-        if (key.reference_origin == "kernel")
-            whys_.emplace(candidate_of(key), why + ", against " + key.reference);
-    }
-
-    std::map<FleetKey, std::string> whys_;
-};
+// The comparisons, and the candidates against any reference, that cannot be promoted.
+std::set<FleetKey> vetoes_of(const std::vector<FleetEntry>& entries) {
+    std::set<FleetKey> out;
+    const auto add = [&](const FleetKey& key) {
+        out.insert(comparison_of(key));
+        if (key.reference_origin == "kernel") out.insert(candidate_of(key));
+    };
+    for (const auto& [key, p, at, shards] : regrouped(entries, reduce_to_question))
+        if (are_many(p.worse.hosts, p.hosts) || (!p.by_host && p.hosts > 1)) add(key);
+    for (const auto& [key, p, at, shards] : shown_rows(entries))
+        if (p.by_host && p.worse.log_without_one() > 0) add(key);
+    return out;
+}
 
 // A question about a sum.
 struct Hypothesis {
     const FleetEntry* sum = nullptr;
     bool worse = false;
-    double log = 0;   // ln of its e-value
-    std::string why;  // why it is vetoed; "" if it is not
+    double log = 0;  // ln of its e-value
 };
 
-std::vector<Hypothesis> hypotheses_of(const std::vector<FleetEntry>& sums, const Vetoes& vetoes) {
+std::vector<Hypothesis> hypotheses_of(const std::vector<FleetEntry>& sums, const std::set<FleetKey>& vetoes) {
     std::vector<Hypothesis> out;
     for (const FleetEntry& sum : sums) {
-        if (sum.pooled.hosts < kLeastHosts || !sum.pooled.by_host) continue;
-        out.push_back({&sum, true, sum.pooled.log_for_rule(sum.pooled.worse), ""});
-        if (sum.key.guard) continue;
-        out.push_back({&sum, false, sum.pooled.log_for_rule(sum.pooled.better), vetoes.of(sum.key)});
+        const auto& [key, p, at, shards] = sum;
+        if (p.hosts < kLeastHosts || !p.by_host) continue;
+        out.push_back({&sum, true, p.log_for_rule(p.worse)});
+        if (key.guard) continue;
+        const bool vetoed = vetoes.contains(comparison_of(key)) || vetoes.contains(candidate_of(key));
+        out.push_back({&sum, false, vetoed ? kNothing : p.log_for_rule(p.better)});
     }
     return out;
-}
-
-std::vector<bool> rejected(const std::vector<Hypothesis>& hypotheses, double rate, bool with_vetoes) {
-    std::vector<double> logs;
-    for (const Hypothesis& h : hypotheses) logs.push_back(with_vetoes && !h.why.empty() ? kNothing : h.log);
-    return e_bh(logs, rate);
 }
 
 // The sums that passed, for one class of targets on one kind of machine.
@@ -144,41 +119,36 @@ bool is_of_kernel(const FleetEntry* entry) {
     return entry->key.reference_origin == "kernel";
 }
 
-const FleetEntry* loudest(const std::vector<const FleetEntry*>& found) {
-    const auto log = [](const FleetEntry* entry) { return entry->pooled.log_for_rule(entry->pooled.better); };
-    const auto most = std::ranges::max_element(found, {}, log);
-    return most == found.end() ? nullptr : *most;
-}
-
-template <class Pass>
-std::vector<const FleetEntry*> those(const std::vector<const FleetEntry*>& entries, Pass pass) {
-    std::vector<const FleetEntry*> out;
-    std::ranges::copy_if(entries, std::back_inserter(out), pass);
-    return out;
-}
-
-FleetRule use_rule(const FleetEntry* step, const std::vector<const FleetEntry*>& better) {
-    FleetRule out;
-    std::set<std::string> been = {step->key.reference};
-    while (step != nullptr && been.insert(step->key.candidate).second) {
-        out.evidence.push_back(*step);
-        step = loudest(those(better, [&](const FleetEntry* entry) {
-            return entry->key.reference == out.key().candidate && !is_of_kernel(entry);
-        }));
-    }
-    return out;
-}
-
-std::optional<FleetRule> rule_of(const Passed& passed) {
-    const auto worse = those(passed.worse, is_of_kernel);
-    const auto better = those(passed.better, [&](const FleetEntry* entry) {
-        return std::ranges::none_of(worse, [&](auto* w) { return w->key.candidate == entry->key.candidate; });
+std::optional<FleetRule> rule_of(Passed passed) {
+    auto& better = passed.better;
+    auto& worse = passed.worse;
+    std::erase_if(worse, [](const FleetEntry* entry) { return !is_of_kernel(entry); });
+    std::erase_if(better, [&](const FleetEntry* entry) {
+        return std::ranges::any_of(worse, [&](auto* w) { return w->key.candidate == entry->key.candidate; });
     });
-    const auto first = those(better, is_of_kernel);
-    if (!better.empty()) return use_rule(loudest(first.empty() ? better : first), better);
-    if (worse.empty()) return std::nullopt;
-    FleetRule out{true, {}};
-    for (const FleetEntry* entry : worse) out.evidence.push_back(*entry);
+    FleetRule out;
+    const auto add_best = [&](auto pass) {
+        const FleetEntry* best = nullptr;
+        const auto log = [](const FleetEntry* each) {
+            return each->pooled.log_for_rule(each->pooled.better);
+        };
+        for (const FleetEntry* each : better)
+            if (pass(each) && (best == nullptr || log(each) > log(best))) best = each;
+        if (best != nullptr) out.evidence.push_back(*best);
+        return best != nullptr;
+    };
+    if (!add_best(is_of_kernel)) add_best([](const FleetEntry*) { return true; });
+    if (out.evidence.empty()) {
+        for (const FleetEntry* entry : worse) out.evidence.push_back(*entry);
+        out.leave = true;
+        return worse.empty() ? std::nullopt : std::optional(out);
+    }
+    std::set<std::string> been = {out.key().reference, out.key().candidate};
+    while (add_best([&](const FleetEntry* each) {
+        return each->key.reference == out.key().candidate && !is_of_kernel(each) &&
+               !been.contains(each->key.candidate);
+    }))
+        been.insert(out.key().candidate);
     return out;
 }
 
@@ -203,18 +173,17 @@ std::vector<FleetEntry> shown_rows(const std::vector<FleetEntry>& entries) {
 
 FleetRules promoted(const std::vector<FleetEntry>& entries, double rate) {
     const auto sums = regrouped(entries, reduce_to_hypothesis);
-    const auto hypotheses = hypotheses_of(sums, Vetoes(entries));
-    const auto passes = rejected(hypotheses, rate, true);
-    const auto would_pass = rejected(hypotheses, rate, false);
+    const auto hypotheses = hypotheses_of(sums, vetoes_of(entries));
+    std::vector<double> logs;
+    for (const Hypothesis& h : hypotheses) logs.push_back(h.log);
+    const auto passes = e_bh(logs, rate);
     FleetRules out;
     out.hypotheses = hypotheses.size();
     std::map<FleetKey, Passed> classes;
     for (std::size_t i = 0; i < hypotheses.size(); i++) {
-        const Hypothesis& h = hypotheses[i];
-        if (would_pass[i] && !h.why.empty()) out.doubts.push_back({*h.sum, h.why});
         if (!passes[i]) continue;
-        Passed& passed = classes[class_key_of(h.sum->key)];
-        (h.worse ? passed.worse : passed.better).push_back(h.sum);
+        Passed& passed = classes[class_key_of(hypotheses[i].sum->key)];
+        (hypotheses[i].worse ? passed.worse : passed.better).push_back(hypotheses[i].sum);
     }
     for (const auto& [key, passed] : classes)
         if (auto rule = rule_of(passed)) out.rules.push_back(std::move(*rule));

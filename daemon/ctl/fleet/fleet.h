@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ctl/fleet/fleet_merge.h"
+#include "ctl/options.h"
 
 namespace wq {
 
@@ -25,15 +26,8 @@ struct FleetRule {
     [[nodiscard]] const FleetKey& key() const { return evidence.back().key; }
 };
 
-// A sum that makes no rule, and why: "7 of 40 hosts are worse by latency".
-struct FleetDoubt {
-    FleetEntry evidence;
-    std::string why;
-};
-
 struct FleetRules {
     std::vector<FleetRule> rules;
-    std::vector<FleetDoubt> doubts;  // sums that pass e-BH, but have a veto
     std::size_t hypotheses = 0;
 };
 
@@ -46,3 +40,37 @@ FleetRules promoted(const std::vector<FleetEntry>& entries, double rate);
 std::vector<bool> e_bh(const std::vector<double>& logs, double rate);
 
 }  // namespace wq
+
+namespace wq::ctl {
+
+struct FleetRead {
+    std::vector<FleetEntry> entries;
+    bool whole = true;  // no file and no line was refused
+};
+
+// Merges the lines of FILES that are in SHARD: "-" is stdin; a directory stands for the files in it, without
+// those whose names start with a dot. Prints why it refuses a file or a line, and the notes of FleetMerge.
+FleetRead read_fleet(const std::vector<std::string>& files, const Shard& shard = {});
+
+// `history --ledger`: prints the ledger of this host as lines for `fleet merge`, one for each counter of each
+// comparison, without those from a time when this machine had another number of CPUs, cores or LLCs. Of two
+// that differ only in what a line does not contain (the CPUs of a partition), the newer one.
+int history_ledger(const Options& options);
+
+// The name of a host in a fleet, from its machine id (32 hex digits), which it does not reveal: what
+// `systemd-id128 machine-id --app-specific=SALT` prints.
+std::string fleet_host_name(const std::string& machine_id);
+inline constexpr const char* kFleetSalt = "7c1f3c8bd25f4c0c9a55e07a2a3f8d16";
+
+// "AMD EPYC 9654, x86_64, 96 cores, 8 per LLC, 2 packages"; unknown parts are left out.
+std::string machine_text(const FleetMachine& machine);
+// "cache -> smt strict", or "smt (policy) -> cpu" if a policy had set the reference.
+std::string arms_text(const FleetKey& key);
+// "2.3% better".
+std::string effect_text(const Pooled& pooled);
+
+// The rules that pass at RATE as one policy drop-in: a host table for each kind of
+// machine that was measured, with the evidence of each rule as comments. All expire. NOW: s since 1970.
+std::string fleet_policy(const std::vector<FleetEntry>& entries, double rate, std::int64_t now);
+
+}  // namespace wq::ctl
