@@ -54,7 +54,7 @@ struct Paths : HostPaths {
     [[nodiscard]] std::string verdicts() const { return root + "/var/lib/wq-tuned/verdicts.log"; }
     // Contains the path of the metrics textfile that the policy named.
     [[nodiscard]] std::string textfile_record() const { return run() + "/textfile"; }
-    // What `ab` or `bench` must put back; see ctl/lab/left.h.
+    // What `ab` or `bench` must put back; see owned/owned.h.
     [[nodiscard]] std::string lab() const { return run() + "/lab.json"; }
     [[nodiscard]] std::string lock() const { return run() + "/lock"; }
 };

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <sys/types.h>
+
+#include <cerrno>
 #include <functional>
 #include <string>
 #include <vector>
@@ -51,6 +53,14 @@ class WorkqueueFiles {
     // TEXT: hex words as in the kernel's mask files.
     [[nodiscard]] virtual Status write_mask(const std::string& name, ino_t inode,
                                             const std::string& text) = 0;
+    // What `ab` and `bench` put in place besides; see ctl/lab/lab_files.h.
+    [[nodiscard]] virtual Result<std::string> read_value(const std::string& name, ino_t /*inode*/) const {
+        return fail_errno(name, ENOTSUP);
+    }
+    [[nodiscard]] virtual Status write_value(const std::string& name, ino_t /*inode*/,
+                                             const std::string& /*text*/) {
+        return fail_errno(name, ENOTSUP);
+    }
     // Whoever writes calls it before, but not between the reads and the writes whose time is measured.
     std::function<void()> about_to_write = [] {};
 };

@@ -9,24 +9,47 @@
 namespace wq {
 namespace {
 
-constexpr StateRules kRules = {
-    .limit = 16U << 20,  // a host with tens of thousands of workqueues stays below this
-    .if_broken = IfBroken::refuse,
-};
+constexpr StateRules rules_of(OwnedStore::Of of) {
+    return {
+        .limit = 16U << 20,  // a host with tens of thousands of workqueues stays below this
+        .if_broken = IfBroken::refuse,
+        .mode = of == OwnedStore::Of::lab ? 0600U : 0644U,
+    };
+}
 
-constexpr std::string_view kFileNames[] = {"affinity_scope", "affinity_strict", "cpumask"};
+constexpr std::string_view kFileNames[] = {"affinity_scope", "affinity_strict", "cpumask",
+                                           "value",          "command",         "device"};
 constexpr std::string_view kHolders[] = {"external", "udev", "slot", "pin", "revert", "policy"};
 
 // Whether the kernel's file can hold TEXT.
 bool is_possible(Knob file, const std::string& text) {
     if (file == Knob::strict) return text == "0" || text == "1";
-    return file == Knob::scope || CpuSet::parse_mask(text).has_value();
+    return file != Knob::mask || CpuSet::parse_mask(text).has_value();
+}
+
+std::string_view without_line_ends(std::string_view content) {
+    while (content.ends_with('\n')) content.remove_suffix(1);
+    return content;
+}
+
+// The only word in brackets; "" if there is not exactly one.
+std::string_view chosen_word(std::string_view content) {
+    std::string_view chosen;
+    for (std::size_t at = 0; at < content.size();) {
+        const std::size_t end = std::min(content.find_first_of(" \t\n", at), content.size());
+        const std::string_view word = content.substr(at, end - at);
+        at = end + 1;
+        if (word.size() <= 2 || word.front() != '[' || word.back() != ']') continue;
+        if (!chosen.empty()) return "";
+        chosen = word.substr(1, word.size() - 2);
+    }
+    return chosen;
 }
 
 }  // namespace
 
 void describe(JsonPlace& at, Knob& file) {
-    at.word(file, {Knob::scope, Knob::strict, Knob::mask},
+    at.word(file, {Knob::scope, Knob::strict, Knob::mask, Knob::value, Knob::command, Knob::device},
             [](Knob each) { return kFileNames[static_cast<std::size_t>(each)]; });
 }
 
@@ -56,12 +79,16 @@ void describe(JsonPlace& at, Owned& entry) {
     if (at.writes() || at.refused()) return;
     const bool misplaced = entry.strict && (entry.strict->file != Knob::strict || entry.is_mask());
     if (misplaced || entry.main.file == Knob::strict) at.refuse("a strictness belongs to a scope");
+    if ((entry.main.file == Knob::value) != entry.name.starts_with('/'))
+        at.refuse("a value belongs to a path");
 }
 
 void describe(JsonPlace& at, OwnedFile& file) {
     at.list_of_values<Owned>(
         "entries",
         [&](Owned&& entry) {
+            if (is_of_lab(entry.main.file) && !file.lab)
+                return at.refuse("an entry that belongs in lab.json");
             OwnedEntries& entries = entry.is_mask() ? file.masks : file.scopes;
             std::string name = entry.name;
             entries.insert_or_assign(std::move(name), std::move(entry));
@@ -76,11 +103,18 @@ std::string_view name_of_order(Holder holder) {
 std::string plain(Knob file, const std::string& text) {
     if (file == Knob::scope) return text;
     if (file == Knob::strict) return text == "1" ? "strict" : "not strict";
+    if (is_of_lab(file)) return value_in(text);
     return CpuSet::parse_mask(text).value_or(CpuSet{}).list();
 }
 
 std::string quoted(Knob file, const std::string& text) {
+    if (file == Knob::command || file == Knob::device) return "";
     return file == Knob::mask ? "CPUs " + plain(file, text) : "'" + plain(file, text) + "'";
+}
+
+std::string value_in(std::string_view content) {
+    const std::string_view chosen = chosen_word(content);
+    return std::string(chosen.empty() ? without_line_ends(content) : chosen);
 }
 
 std::string misparse_of(const std::string& word) {
@@ -90,14 +124,20 @@ std::string misparse_of(const std::string& word) {
 // ---- an attribute
 
 bool Attribute::same(const std::string& a, const std::string& b) const {
-    if (a == b || file != Knob::mask) return a == b;
+    if (a == b) return true;
+    if (file == Knob::value) {
+        const std::string_view chosen = chosen_word(a);
+        return without_line_ends(a) == without_line_ends(b) || (!chosen.empty() && chosen == chosen_word(b));
+    }
+    if (file != Knob::mask) return false;
     const auto first = CpuSet::parse_mask(a);
     const auto second = CpuSet::parse_mask(b);
     return first && second && *first == *second;
 }
 
 bool Attribute::is_claimed(const std::string& text) const {
-    return std::ranges::any_of(claim, [&](const std::string& each) { return same(each, text); });
+    return std::ranges::any_of(claim,
+                               [&](const std::string& each) { return each == kAnyText || same(each, text); });
 }
 
 bool Attribute::may_be_ours() const {
@@ -116,6 +156,7 @@ void Attribute::allow(const std::string& text) {
 }
 
 void Attribute::announce(const std::string& text) {
+    if (is_of_lab(file)) return allow(kAnyText);
     if (claim.empty() && same(text, baseline)) return;
     allow(baseline);
     allow(text);
@@ -171,11 +212,15 @@ Owned entry_of(const Workqueue& target) {
 
 // ---- the file
 
-OwnedStore::OwnedStore(const std::string& path) : file_(path, kRules) {}
+OwnedStore::OwnedStore(const std::string& path, Of of) : file_(path, rules_of(of)) {
+    now_.lab = of == Of::lab;
+}
 
 Status OwnedStore::load() {
     there_ = true;
-    auto found = file_.load();
+    OwnedFile fresh;
+    fresh.lab = now_.lab;
+    auto found = file_.load(std::move(fresh));
     if (!found) return tl::unexpected(found.error());
     there_ = found->has_value();
     if (there_) now_ = std::move(**found);
@@ -184,7 +229,9 @@ Status OwnedStore::load() {
 }
 
 Status OwnedStore::save() {
-    if (!there_ && now_.scopes.empty() && now_.masks.empty()) return {};
+    const bool empty = now_.scopes.empty() && now_.masks.empty();
+    if (empty && now_.lab) return file_.remove();
+    if (empty && !there_) return {};
     there_ = true;
     auto saved = file_.save(now_);
     if (saved) mark_saved();

@@ -21,9 +21,24 @@ enum class Knob : std::uint8_t {
     scope,   // affinity_scope, or the module parameter
     strict,  // affinity_strict
     mask,    // cpumask, or the mask of all unbound workqueues
+    // Of `ab` and `bench`, by WorkqueueFiles::write_value():
+    value,    // a file of /sys or /proc, whose path is the name; the text is its whole content
+    command,  // an arm of commands; the baseline is the command that undoes it
+    device,   // devices of a benchmark; the baseline is what is removed
 };
+inline bool is_of_lab(Knob file) {
+    return file >= Knob::value;
+}
 
-// TEXT of a file for people: "smt", "strict", "0-7"; quoted: "'smt'", "'strict'", "CPUs 0-7".
+// The claim of a file of which we do not know yet how it shows what we write. No file has this text.
+inline const std::string kAnyText(1, '\0');
+
+// The value in the content of a file: the word in brackets of "mq-deadline [none]" if there is exactly one,
+// else the content without line ends.
+std::string value_in(std::string_view content);
+
+// TEXT of a file for people: "smt", "strict", "0-7"; quoted: "'smt'", "'strict'", "CPUs 0-7"; "" for a
+// command or a device.
 std::string plain(Knob file, const std::string& text);
 std::string quoted(Knob file, const std::string& text);
 inline std::string text_of_strict(bool strict) {
@@ -68,7 +83,8 @@ struct Attribute {
         friend bool operator==(OnDisk, OnDisk) { return true; }  // not part of the content
     } on_disk = {};
 
-    // Masks are compared as sets of CPUs, because the kernel's zero padding varies.
+    // Masks are compared as sets of CPUs, because the kernel's zero padding varies. Of values with a word in
+    // brackets that word is compared, because the others change when a module is loaded.
     [[nodiscard]] bool same(const std::string& a, const std::string& b) const;
     [[nodiscard]] bool is_claimed(const std::string& text) const;
     [[nodiscard]] bool may_be_ours() const;  // whether the claim has another text than the baseline
@@ -149,19 +165,22 @@ using OwnedEntries = std::map<std::string, Owned>;  // by name
 struct OwnedFile {
     OwnedEntries scopes;
     OwnedEntries masks;
+    bool lab = false;  // not in the file: whether it may have what only `ab` and `bench` write
     friend void describe(JsonPlace& at, OwnedFile& file);
 };
 
-// owned.json: replaced as a whole, before the writes that it covers. In /run: a reboot resets the kernel,
+// owned.json of the daemon, or lab.json of `ab` and `bench`, which only root may read, because commands may
+// have secrets. Replaced as a whole, before the writes that it covers. In /run: a reboot resets the kernel,
 // too.
 class OwnedStore {
   public:
-    explicit OwnedStore(const std::string& path);
+    enum class Of : std::uint8_t { daemon, lab };
+    explicit OwnedStore(const std::string& path, Of of = Of::daemon);
 
     // If the file is absent: no entries. Error: the file is unreadable or not ours. Then nothing may be
     // written to /sys, because the baselines are not known, and the file is never replaced.
     Status load();
-    // Writes the file if it differs from what was last loaded or saved.
+    // Writes the file if it differs from what was last loaded or saved. Removes a lab.json without entries.
     Status save();
 
     // FILE is `scope` for the entries of targets, and `mask` for those of masks.

@@ -77,10 +77,13 @@ Outcome::Kind kind_of_error(int code) {
     }
 }
 
+namespace {
+
 Outcome error_outcome(const Error& error, bool wrote) {
     return {kind_of_error(error.code), wrote, error.text, error.code};
 }
 
+// Of two writes that were both tried: a failure, since something of ours is left; then a foreign value.
 Outcome worse_of(Outcome main, const Outcome& strict) {
     const auto rank = [](const Outcome& each) {
         return each.kind == End::gone ? 3 : each.failed() ? 2 : each.kind == End::done ? 0 : 1;
@@ -91,10 +94,14 @@ Outcome worse_of(Outcome main, const Outcome& strict) {
     return main;
 }
 
+}  // namespace
+
 Result<std::string> OwnedWriter::read(const Owned& entry, Knob file) const {
     if (file == Knob::scope)
         return files_.read_scope(entry.name, entry.inode).map([](const ScopeFile& now) { return now.word; });
     if (file == Knob::strict) return files_.read_strict(entry.name, entry.inode).map(text_of_strict);
+    if (file == Knob::value) return files_.read_value(entry.name, entry.inode);
+    if (is_of_lab(file)) return entry.main.claim.empty() ? entry.main.baseline : kAnyText;
     const auto now = files_.read_mask(entry.name);
     if (now && now->inode != entry.inode)
         return fail("was replaced by another workqueue of the same name", ENODEV);
@@ -108,25 +115,30 @@ Status OwnedWriter::write(const Owned& entry, Knob file, const std::string& text
         return fail(not_announced(entry.name).text, EPERM);
     if (file == Knob::scope) return files_.write_scope(entry.name, entry.inode, text);
     if (file == Knob::strict) return files_.write_strict(entry.name, entry.inode, text == "1");
+    if (is_of_lab(file)) return files_.write_value(entry.name, entry.inode, text);
     return files_.write_mask(entry.name, entry.inode, text);
 }
 
-// Read, compare, write, read back. The outcome is `done` if the file holds TEXT. A strictness is not read
-// back: the kernel stores it as it is.
+// Read, compare, write, read back. The outcome is `done` if the file holds TEXT, or a value that was not
+// refused. A strictness is not read back: the kernel stores it as it is.
 Outcome OwnedWriter::set(const Owned& entry, const Attribute& attribute, const std::string& text,
                          const How& how) {
     const Knob file = attribute.file;
     const auto now = read(entry, file);
     if (!now) return error_outcome(now.error(), false);
     const bool came = how.seen && !attribute.same(*how.seen, text);
-    if (attribute.same(*now, text) && !how.anew) return came ? foreign(file, text) : Outcome{};
+    const bool there = attribute.same(*now, text);
+    if (there && came) return foreign(file, text);
+    if (there && !how.anew) return {};
     if (attribute.whose(*now) == Whose::foreign) return foreign(file, *now);
     if (const auto written = write(entry, file, text); !written) return error_outcome(written.error(), false);
-    if (file == Knob::strict) return {End::done, true, ""};
+    if (file == Knob::strict || file == Knob::command || file == Knob::device) return {End::done, true, ""};
     const auto stored = read(entry, file);
     if (!stored) return error_outcome(stored.error(), true);
+    if (file == Knob::value && !attribute.same(text, attribute.baseline))
+        return {End::done, true, "", 0, file, *stored};
     if (attribute.same(*stored, text)) return {End::done, true, ""};
-    if (!is_made_of(attribute, *stored, text)) return foreign(file, *stored, true);
+    if (file != Knob::value && !is_made_of(attribute, *stored, text)) return foreign(file, *stored, true);
     return {End::unsupported, true, plain(file, *stored), 0, file, *stored};
 }
 
@@ -169,9 +181,11 @@ Outcome OwnedWriter::apply(const std::string& name, const Values& values, const 
                                    {false, seen.main.empty() ? std::nullopt : std::optional(seen.main)});
 }
 
-Outcome OwnedWriter::rewrite(const std::string& name, const Values& values) {
+Outcome OwnedWriter::rewrite(const std::string& name, const Values& values, const Values& seen) {
     const Owned* stored = store_.find(name);
-    return stored == nullptr ? not_announced(name) : set(*stored, {}, values, {true});
+    return stored == nullptr ? not_announced(name)
+                             : set(*stored, seen, values,
+                                   {true, seen.main.empty() ? std::nullopt : std::optional(seen.main)});
 }
 
 Outcome OwnedWriter::put_back(const std::string& name, const Values& seen, Knob file) {
@@ -196,15 +210,6 @@ Outcome OwnedWriter::put_back(const Owned& entry, Knob file) {
     if (out.kind == End::unsupported)
         out = {End::permanent, true, "the kernel stored " + quoted(file, out.stored), 0};
     return out;
-}
-
-bool is_back(const WorkqueueFiles& files, const Owned& entry) {
-    const auto scope = files.read_scope(entry.name, entry.inode);
-    if (!scope) return kind_of_error(scope.error().code) == End::gone;
-    if (scope->word != entry.main.baseline || !entry.strict || !entry.strict->may_be_ours())
-        return scope->word == entry.main.baseline;
-    const auto strict = files.read_strict(entry.name, entry.inode);
-    return strict && entry.strict->whose(text_of_strict(*strict)) != Whose::ours;
 }
 
 Look look_at(const WorkqueueFiles& files, Owned& entry) {
@@ -235,9 +240,9 @@ struct Restored {
     std::uint64_t took = 0;  // us
 };
 
-enum class Step { strict_off, parameter, mask, mask_of_all, scope, strict_on };
-constexpr Step kOrder[] = {Step::strict_off,  Step::parameter, Step::mask,
-                           Step::mask_of_all, Step::scope,     Step::strict_on};
+enum class Step { strict_off, parameter, mask, mask_of_all, scope, strict_on, device };
+constexpr Step kOrder[] = {Step::strict_off, Step::parameter, Step::mask,  Step::mask_of_all,
+                           Step::scope,      Step::strict_on, Step::device};
 
 Step step_of(const Owned& entry, Knob file) {
     switch (file) {
@@ -245,7 +250,9 @@ Step step_of(const Owned& entry, Knob file) {
             return entry.strict && entry.strict->baseline == "1" ? Step::strict_on : Step::strict_off;
         case Knob::mask:
             return entry.name == kDefaultMask ? Step::mask_of_all : Step::mask;
-        case Knob::scope:
+        case Knob::device:
+            return Step::device;
+        default:
             break;
     }
     return entry.name == kDefaultTarget ? Step::parameter : Step::scope;
@@ -265,15 +272,16 @@ void report(const WorkqueueFiles& files, const Restored& item, Log& log) {
     const Outcome& outcome = item.outcome;
     const FileWords& words = words_of(entry);
     const std::string before = entry.main.baseline;
-    const std::string baseline = quoted(entry.main.file, before);
+    const std::string quoted = wq::quoted(entry.main.file, before);
+    const std::string baseline = quoted.empty() ? "" : " " + quoted;
     if (outcome.kind == Kind::done && outcome.wrote)
-        log.write({LOG_INFO,
-                   words.restored,
-                   fmt::format("{}: {}{} {}{}", entry.name, words.label, words.back, baseline,
-                               let_in(files, entry)),
-                   {{"WQ_NAME", entry.name},
-                    {words.new_field, plain(entry.main.file, before)},
-                    {"WQ_WRITE_USEC", std::to_string(item.took)}}});
+        log.write(
+            {LOG_INFO,
+             words.restored,
+             fmt::format("{}: {}{}{}{}", entry.name, words.label, words.back, baseline, let_in(files, entry)),
+             {{"WQ_NAME", entry.name},
+              {words.new_field, plain(entry.main.file, before)},
+              {"WQ_WRITE_USEC", std::to_string(item.took)}}});
     else if (outcome.kind == Kind::foreign)
         log.write({LOG_NOTICE,
                    words.external,
@@ -284,7 +292,7 @@ void report(const WorkqueueFiles& files, const Restored& item, Log& log) {
         log.write(
             {LOG_ERR,
              Event::quarantined,
-             fmt::format("{}: {}not put back to {}: {}", entry.name, words.label, baseline, outcome.text),
+             fmt::format("{}: {}{}{}: {}", entry.name, words.label, words.failed, baseline, outcome.text),
              {{"WQ_NAME", entry.name}, {"ERRNO", std::to_string(outcome.code)}}});
 }
 
@@ -308,6 +316,12 @@ const FileWords& words_of(const Owned& entry) {
     static constexpr FileWords kMask = {"cpumask ",           Event::mask_set, Event::mask_restored,
                                         Event::mask_external, "WQ_MASK_OLD",   "WQ_MASK_NEW",
                                         "restored to"};
+    static constexpr FileWords kCommand = {"", Event::none,  Event::restored, Event::none,
+                                           "", "WQ_COMMAND", "undone",        "NOT UNDONE"};
+    static constexpr FileWords kDevice = {"", Event::none, Event::restored, Event::none,
+                                          "", "WQ_DEVICE", "removed",       "NOT REMOVED"};
+    if (entry.main.file == Knob::command) return kCommand;
+    if (entry.main.file == Knob::device) return kDevice;
     return entry.is_mask() ? kMask : kScope;
 }
 

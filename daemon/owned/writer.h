@@ -29,7 +29,7 @@ struct Outcome {
     std::string text;         // the error, or the value that was found, as plain()
     int code = 0;             // errno of an error
     Knob file = Knob::scope;  // to which `text` applies
-    std::string stored = {};  // what the kernel stored instead of ours; it counts as ours
+    std::string stored = {};  // what the kernel stored instead of ours, or how it shows a value; it is ours
 
     // The value that was found, quoted.
     [[nodiscard]] std::string found() const { return file == Knob::mask ? "CPUs " + text : "'" + text + "'"; }
@@ -45,19 +45,12 @@ struct Look {
     Found found = {};
 };
 
-// Looks, and settles ENTRY with what is found. If its main file cannot be read, ENTRY is unchanged.
+// Looks, and settles ENTRY with what is found. If its main file cannot be read, ENTRY is unchanged. Not for
+// an entry of lab.json.
 Look look_at(const WorkqueueFiles& files, Owned& entry);
-
-// Whether nothing of ours is left in the files of a scope's ENTRY, and the word is the baseline; or the
-// target is gone.
-bool is_back(const WorkqueueFiles& files, const Owned& entry);
 
 // Classifies an errno.
 Outcome::Kind kind_of_error(int code);
-
-Outcome error_outcome(const Error& error, bool wrote);
-// Of two writes that were both tried: a failure, since something of ours is left; then a foreign value.
-Outcome worse_of(Outcome main, const Outcome& strict);
 
 // Calls WRITES. TOOK: duration in us.
 template <class Writes>
@@ -84,13 +77,15 @@ class OwnedWriter {
                   Knob file = Knob::scope);
     // Like apply(), but writes even if the word is in place, so that the kernel creates the pools again
     // (kernel/workqueue.c, apply_workqueue_attrs()).
-    Outcome rewrite(const std::string& name, const Values& values);
+    Outcome rewrite(const std::string& name, const Values& values, const Values& seen = {});
     // Puts the baselines back, if NAME holds something of ours. The caller has announced them. `done`,
     // `foreign` and `gone` all mean that nothing of ours is left. If an external writer wrote the word or the
     // strictness, the other one is put back.
     Outcome put_back(const std::string& name, const Values& seen = {}, Knob file = Knob::scope);
     // Puts one file of ENTRY back, if it holds something of ours.
     Outcome put_back(const Owned& entry, Knob file);
+    // What FILE of ENTRY holds. A command or a device cannot be read: it holds what is claimed.
+    [[nodiscard]] Result<std::string> read(const Owned& entry, Knob file) const;
 
   private:
     struct How {
@@ -101,7 +96,6 @@ class OwnedWriter {
     [[nodiscard]] Outcome set(const Owned& entry, const Attribute& attribute, const std::string& text,
                               const How& how);
     [[nodiscard]] Outcome put_back(const Owned& entry);
-    [[nodiscard]] Result<std::string> read(const Owned& entry, Knob file) const;
     [[nodiscard]] Status write(const Owned& entry, Knob file, const std::string& text);
 
     WorkqueueFiles& files_;
@@ -112,8 +106,9 @@ class OwnedWriter {
 // nothing is left to do. Returns how many could not be restored; they stay in STORE and are logged.
 // ONLY_SLOTS: keeps settings, and restores only @default and targets of a slot that was cut off.
 //
-// The order: our strictness off; @default; masks (of workqueues, then of all); scopes; a strictness of the
-// kernel on. So no scope is strict without need, and no follower of @default moves twice.
+// The order: our strictness off; @default; masks (of workqueues, then of all); scopes, values and commands; a
+// strictness of the kernel on; devices, whose removal destroys their workqueues. So no scope is strict
+// without need, and no follower of @default moves twice.
 unsigned restore_all(WorkqueueFiles& files, OwnedStore& store, Log& log, bool only_slots = false);
 
 // How the journal names a setting, a baseline that was put back, and an external writer.
@@ -125,6 +120,7 @@ struct FileWords {
     const char* old_field;
     const char* new_field;
     const char* back;  // "back to"
+    const char* failed = "not put back to";
 };
 const FileWords& words_of(const Owned& entry);
 // "; isolated CPUs 2-3 may get unbound work ...": what putting the mask of ENTRY back lets in; "" if nothing.

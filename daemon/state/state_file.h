@@ -75,10 +75,8 @@ class StateFile : public StateFileBase {
     }
     // For the only writer. After an error, the file was set aside (the text says so) and save() may begin
     // anew, or it stays: one that must not be replaced, or that the disk did not give. Then save() fails.
-    Result<std::optional<T>> load() {
-        T out{};
-        return to_optional(load_by(reader(out)), out);
-    }
+    // OUT: for members that are not in the file.
+    Result<std::optional<T>> load(T out = {}) { return to_optional(load_by(reader(out)), out); }
     // The file's text. Errors: EILSEQ for bytes that are not UTF-8; a number that could not be read again.
     [[nodiscard]] Result<std::string> text(const T& state) const {
         return text_by([&](JsonPlace& at) { describe(at, const_cast<T&>(state)); });

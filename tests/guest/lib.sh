@@ -217,7 +217,7 @@ no_drop_in() {
 entries() { if [ -e /run/wq-tuned/owned.json ]; then jq '.entries | length' /run/wq-tuned/owned.json; else echo 0; fi; }
 
 # The files that `wq-tunectl ab` or `bench` has to put back.
-left_files() { jq '[.entries[] | select(.kind == "file")] | length' /run/wq-tuned/lab.json 2>/dev/null || echo 0; }
+left_files() { jq '[.entries[] | select(.file != "device" and .file != "command")] | length' /run/wq-tuned/lab.json 2>/dev/null || echo 0; }
 
 # `since_mark`: prints what the units logged since `mark`.
 # (By time, because --after-cursor with a filter loses the first matching line before systemd 255.)

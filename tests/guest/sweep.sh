@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# `wq-tunectl bench --compare` over boots with several sizes of cache_shard: sweep.sh STAGE RESULTS [KERNEL] (7.1 or
+# `wq-tunectl bench` over boots with several sizes of cache_shard: sweep.sh STAGE RESULTS [KERNEL] (7.1 or
 # later). RESULTS keeps a file for each size, the table, and a folder for each boot.
 #
 # One LLC of 16 cores without threads, so that the sizes make 4, 2, 1 and 1 shards. An emulated machine has the pools
@@ -27,12 +27,12 @@ for size in "${sizes[@]}"; do
   files+=("$file")
 done
 
-"$stage/usr/bin/wq-tunectl" bench --compare "${files[@]}" | tee "$results/table.txt"
-# Columns: # WRITE ITEMS/S P50 P90 P95 P99 POOLS KW ...
-rows() { awk '$1 ~ /^[0-9]+$/ && $2 == "cache_shard"' "$results/table.txt"; }
+jq -r '.host.cache_shard_size as $size | .scopes[] | [$size, .scope, .median.pools, .median.kworkers, .median.items_per_s] | @tsv' \
+  "${files[@]}" | tee "$results/table.txt"
+rows() { awk '$2 == "cache_shard"' "$results/table.txt"; }
 expect "rows of cache_shard" "${#sizes[@]}" "$(rows | wc -l)"
 for i in "${!sizes[@]}"; do
   size=${sizes[i]}
-  expect "shards of $size cores" "$(((cores + size - 1) / size))" "$(rows | awk -v row=$((i + 1)) '$1 == row { print $8 }')"
+  expect "shards of $size cores" "$(((cores + size - 1) / size))" "$(rows | awk -v size="$size" '$1 == size { print $3 }')"
 done
-expect "rows without a kworker" 0 "$(rows | awk '$9 + 0 < 1' | wc -l)"
+expect "rows without a kworker" 0 "$(rows | awk '$4 + 0 < 1' | wc -l)"

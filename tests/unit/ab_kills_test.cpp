@@ -67,7 +67,7 @@ TEST_P(AbKilled, TheTreeHoldsTheBaselineAfterwards) {
     };
     ASSERT_TRUE(eventually([&] { return tree_.exists("last") && !tree_.read("last").empty(); }));
     EXPECT_NE(word(), "default");
-    EXPECT_THAT(tree_.read(kLeft), testing::HasSubstr("\"original\": \"default"));
+    EXPECT_THAT(tree_.read(kLeft), testing::HasSubstr("\"baseline\": \"default"));
     ASSERT_EQ(::kill(pid, signal), 0);
     int status = 0;
     ASSERT_EQ(::waitpid(pid, &status, 0), pid);

@@ -210,10 +210,8 @@ TEST_F(BenchCommand, WhatCannotBeCountedIsToldOnce) {
     EXPECT_EQ(std::ranges::count(counters_.asked, "begin kcryptd-254:7-1 0"), 1);
 }
 
-TEST_F(BenchCommand, ATableForPeopleAndFiles) {
+TEST_F(BenchCommand, ATableForPeople) {
     fio_.mb_per_s = {{"write smt", 125}};
-    options_.save = tree_.path("a.json");
-    options_.page = tree_.path("a.html");
     const Ran ran = run();
     EXPECT_EQ(ran.code, kOk) << ran.err;
     EXPECT_THAT(ran.out,
@@ -224,12 +222,9 @@ TEST_F(BenchCommand, ATableForPeopleAndFiles) {
     EXPECT_THAT(ran.out, HasSubstr("kernel 6.12.107"));
     EXPECT_THAT(ran.err, StartsWith("round 1 of 8\nround 2 of 8; write system no difference, write numa no "
                                     "difference, write smt 20% better, write cpu no difference\n"));
-    EXPECT_EQ(json::parse(tree_.read("a.json"))["best"]["write"], "smt");
-    const std::string page = tree_.read("a.html");
-    EXPECT_THAT(page, HasSubstr("smt against cache, this kernel&#39;s scope: 20% better"));
-    EXPECT_THAT(page, HasSubstr("data-core=\"3\"")) << "the page has no drawing of the machine";
-    for (const std::string& text : {ran.out, tree_.read("a.json"), page})
-        EXPECT_THAT(text, Not(HasSubstr("secret-host")));
+    const json result = run_json();
+    EXPECT_EQ(result["best"]["write"], "smt");
+    for (const std::string& text : {ran.out, result.dump()}) EXPECT_THAT(text, Not(HasSubstr("secret-host")));
 }
 
 TEST_F(BenchCommand, WhatWasThereBeforeIsKnownOrNothingIsMade) {
@@ -270,11 +265,10 @@ TEST_F(BenchCommand, ASignalEndsItWithTheRoundsThatCount) {
     fio_.at_run = [](unsigned run) {
         return run == 8 ? Status(fail("interrupted by SIGINT", EINTR)) : Status{};
     };
-    options_.save = tree_.path("a.json");
     const Ran ran = run();
     EXPECT_EQ(ran.code, kFailure);
+    EXPECT_THAT(ran.out, HasSubstr("1 round of 1 s"));
     EXPECT_THAT(ran.out, HasSubstr("Ended early: interrupted by SIGINT"));
-    EXPECT_EQ(json::parse(tree_.read("a.json"))["rounds"], 1);
     expect_nothing_left();
 }
 
@@ -309,10 +303,10 @@ TEST_F(BenchCommand, WhatCannotBeRemovedStaysOnDisk) {
     };
     Ran ran = run();
     EXPECT_EQ(ran.code, kFailure);
-    EXPECT_THAT(ran.err, HasSubstr("IS NOT REMOVED: "));
+    EXPECT_THAT(ran.err, HasSubstr("NOT REMOVED: "));
     EXPECT_THAT(ran.err, HasSubstr("bench --restore"));
     EXPECT_TRUE(tree_.exists("dev/ram")) << "below a device that is there";
-    EXPECT_EQ(tree_.read(test::wq_path(test::FakeDevices::kWorkqueue)), "default");
+    EXPECT_EQ(tree_.read(test::wq_path(test::FakeDevices::kWorkqueue)), "default\n");
     EXPECT_THAT(tree_.read(kLeft), Not(HasSubstr("affinity_scope")))
         << "it is back, though the device is there";
     EXPECT_TRUE(tree_.exists(kLeft));
@@ -332,13 +326,6 @@ TEST_F(BenchCommand, RefusedBeforeADeviceIsMade) {
         EXPECT_EQ(run().err,
                   "wq-tunectl: wq-tuned is running, or another ab or bench: systemctl stop wq-tuned first\n");
     }
-    options_.save = tree_.path("nowhere/a.json");
-    EXPECT_THAT(run().err, StartsWith("wq-tunectl: " + options_.save + ": "));
-    options_.save = "";
-    tree_.add(File("run/wq-tuned/lab.json",
-                   R"({"version": 1, "entries": [{"kind": "device", "name": "../x", "driver": false}]})"));
-    EXPECT_THAT(run().err, HasSubstr("not a name of ours"));
-    tree_.remove(kLeft);
     fio_.installed = fail("fio is not installed");
     EXPECT_EQ(run().err, "wq-tunectl: fio is not installed\n");
     options_.restore = true;

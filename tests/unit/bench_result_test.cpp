@@ -4,16 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ctl/command.h"
-#include "run_command.h"
-#include "temp_tree.h"
-
 namespace wq::lab {
 namespace {
 
-using test::File;
 using testing::HasSubstr;
-using testing::Not;
 
 BenchResult host(const std::string& kernel, const BenchResult& shard) {
     return {{"cpu", "Some <CPU>"},      {"cpus", 24},      {"cores", 12},
@@ -54,20 +48,16 @@ BenchResult example(const Measured& what = measured(), const std::string& kernel
 }
 
 std::string table_of(const BenchResult& result, std::size_t columns = 1000) {
-    return bench_table({{"", result}}, columns, false);
+    return bench_table(result, columns, false);
 }
 
-TEST(BenchResult, ComesBackFromItsFile) {
+TEST(BenchResult, TheTableSaysWhatIsMissing) {
     Measured with_gaps = measured();
     with_gaps.rows[1].runs[0].items_per_s.reset();
     with_gaps.stopped = "interrupted";
     with_gaps.missing = "items";
     BenchResult result = example(with_gaps, "7.2.13", nullptr);
     result["host"]["cpu"] = nullptr;
-    const auto back = parse_result(result.dump());
-    ASSERT_TRUE(back) << back.error().text;
-    EXPECT_EQ(*back, result);
-    EXPECT_EQ(table_of(*back), table_of(result));
     EXPECT_THAT(table_of(result), HasSubstr("unknown CPU, 24 CPUs, 12 cores, 2 LLCs of 4 to 8 cores, virtual"
                                             ", kernel 7.2.13\n"));
     EXPECT_THAT(table_of(result), HasSubstr("\nNot seen: items\nEnded early: interrupted\n"));
@@ -121,66 +111,6 @@ TEST(BenchResult, TheTableOfEachLoadHoldsIn80Columns) {
                     "cache        300000   0.31  3.5  10   90   3      12  same pods as cache_shard\n"));
     for (std::size_t at = 0, end = 0; (end = table.find('\n', at)) != std::string::npos; at = end + 1)
         EXPECT_LE(end - at, 80U) << table.substr(at, end - at);
-}
-
-TEST(BenchResult, ThePageEscapesAndLoadsNothing) {
-    const std::string page = bench_page(example(), "");
-    EXPECT_THAT(page, HasSubstr("Some &lt;CPU&gt;"));
-    EXPECT_THAT(page, HasSubstr("default-src 'none'"));
-    EXPECT_THAT(page, HasSubstr(">20% better (10 to 30)<"));
-    EXPECT_THAT(page, HasSubstr("read: system against cache_shard"));
-    EXPECT_THAT(page, HasSubstr(">same pods as cache_shard<"));
-    EXPECT_THAT(page, Not(HasSubstr("href=\"http")));
-    EXPECT_THAT(page, Not(HasSubstr("nan")));
-}
-
-test::Ran compare(const std::vector<std::string>& words) {
-    return test::captured([&] { return test::run_command(ctl::set_up_bench, words); });
-}
-
-TEST(BenchCompare, MakesOneTableOfSeveralBoots) {
-    test::TempTree tree{{File("a.json", example().dump()),
-                         File("b.json", example(measured(), "7.2.14", 32).dump()),
-                         File("c.json", example(measured(), "6.12.107", nullptr).dump())}};
-    const test::Ran ran =
-        compare({"--compare", tree.path("a.json"), tree.path("b.json"), tree.path("c.json")});
-    EXPECT_EQ(ran.code, 0) << ran.err;
-    EXPECT_THAT(ran.out, HasSubstr("#  WRITE        ITEMS/S  P50   P90  P95  P99  POOLS  KW  VERDICT\n"
-                                   "1  cache_shard  300000   0.31  3.5  10   90   3      12  reference\n"));
-    EXPECT_THAT(ran.out, HasSubstr("\n2  system       300000   0.31  3.5  10   90   3      12  20% better"));
-    EXPECT_THAT(ran.out, HasSubstr("\n3  cpu          300000"));
-    EXPECT_THAT(ran.out, HasSubstr("\n2: " + tree.path("b.json") + ": Some <CPU>, 24 CPUs"));
-    EXPECT_THAT(ran.out, HasSubstr("kernel 7.2.14, cache_shard_size 32; 6 threads of fio"));
-    const test::Ran machines = compare({"--json", "--compare", tree.path("a.json"), tree.path("c.json")});
-    const auto all = nlohmann::json::parse(machines.out);
-    ASSERT_EQ(all.size(), 2U);
-    EXPECT_EQ(all[1], nlohmann::json::parse(tree.read("c.json")));
-}
-
-TEST(BenchCompare, AFileThatIsNoneIsNamed) {
-    const std::string good = example().dump();
-    BenchResult wrong = example();
-    wrong["scopes"][1]["median"]["items_per_s"] = "many";
-    for (const auto& [content, says] : {std::pair{std::string(), "empty"},
-                                        {"[]", "is not what `bench --save` wrote"},
-                                        {R"({"arms": []})", "is not what `bench --save` wrote"},
-                                        {R"({"bench": 2})", "has format 2, this program reads 1"},
-                                        {R"({"bench": 1})", "key 'scopes' not found"},
-                                        {R"({"bench": 1, "scopes": [{}]})", "key 'load' not found"},
-                                        {wrong.dump(), "type must be number, but is string"},
-                                        {good.substr(0, good.size() - 1), "cut off"}}) {
-        const test::TempTree tree{{File("a.json", good), File("b.json", content)}};
-        for (const bool json : {false, true}) {
-            std::vector<std::string> words{"--compare", tree.path("a.json"), tree.path("b.json")};
-            if (json) words.insert(words.begin(), "--json");
-            const test::Ran ran = compare(words);
-            EXPECT_EQ(ran.code, 1) << content;
-            EXPECT_EQ(ran.out, "");
-            EXPECT_THAT(ran.err, testing::StartsWith("wq-tunectl: " + tree.path("b.json") + ": "));
-            EXPECT_THAT(ran.err, HasSubstr(says));
-        }
-    }
-    EXPECT_EQ(compare({"--compare", "/nowhere"}).code, 1);
 }
 
 }  // namespace

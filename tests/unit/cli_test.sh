@@ -43,8 +43,8 @@ for usage in "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-size
   "top --interval 0.05" "top --interval 3601" "top -d nan" "top -d 1s" "top -n 0" "top -n 1.5" "top --once -n 2" "top --sort nothing" \
   "top --sort busy" "top --functions --sort p99" "diagnose --seconds 0.4" "diagnose --seconds 3601" "diagnose --seconds 5s" "diagnose writeback" \
   "diagnose --seconds" "status --seconds 5" "status --isolation --seconds 0.4" "status --isolation --config x" "top --record a --replay b" \
-  "top --replay a -d 2" "bench --seconds 0" "bench --seconds 61" "bench --rounds 0" "bench --seconds 1s" "bench --load" "bench --compare a --load read" "bench --compare a --rounds 2" "bench --threads 0" "bench --rounds 010" "bench --threads 1025" "bench --load trim" "bench --compare" \
-  "bench --compare a --save b" "bench --compare a --seconds 1" "bench --restore --json" "bench --restore --rounds 1" "bench writeback"; do
+  "top --replay a -d 2" "bench --seconds 0" "bench --seconds 61" "bench --rounds 0" "bench --seconds 1s" "bench --load" "bench --threads 0" "bench --rounds 010" "bench --threads 1025" "bench --load trim" \
+  "bench --compare a" "bench --restore --json" "bench --restore --rounds 1" "bench writeback"; do
   # shellcheck disable=SC2086
   expect 2 $usage
 done
@@ -62,16 +62,12 @@ expect 0 top --replay "$root/recording" --json
 [ "$(cat "$root/out")" = '{"time":1700000000,"seconds":2.0,"lost":0,"limits":"","workqueues":[]}' ] || complain "replay: $(cat "$root/out")"
 one_line "a recording that was cut off"
 says 1 '' top --replay /nowhere --once
-says 1 '' bench --compare "$root/recording"
-says 1 '' --root "$root" bench --compare /nowhere
-expect 2 bench --save ''
 expect 2 --root "$root" bench
 [ ! -e "$root/run" ] || complain "bench on a tree made $root/run"
 expect 2 judge ''
 expect 2 fleet merge ''
 expect 2 bench -o ''
 expect 2 ab --arm a --do a --undo '' -- true
-expect 2 ab --target x --arms cache,smt --export '' -- true
 for command in "revert --all" pause resume reload status history undo check; do
   for bad in "" /nowhere; do
     # shellcheck disable=SC2086

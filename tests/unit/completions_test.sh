@@ -86,6 +86,8 @@ expect "wq-tunectl fleet " merge show policy
 expect "wq-tunectl compare --json writeback --with s" smt system
 expect "wq-tunectl --root $tree ab --target w" writeback
 expect "wq-tunectl ab --arms sm" smt
+expect "wq-tunectl ab --und" --undo
+expect "wq-tunectl bench --rou" --rounds
 [ "$shell" != bash ] || offers "wq-tunectl ab --target x --arms cache,smt -- tru" | grep -qx true || complain "after --: no command"
 for scope in "${scopes[@]}"; do
   "$bin/wq-tunectl" plan --topology 'synthetic:core:2 pu:1' --kernel-scopes "$scope" >/dev/null || complain "$scope is no scope"

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <syslog.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "ctl/lab/lab_files.h"
 #include "fake_bench.h"
 #include "fake_log.h"
 #include "fake_machine.h"
@@ -21,6 +23,7 @@
 namespace wq::lab {
 namespace {
 
+using test::Dir;
 using test::File;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -28,89 +31,92 @@ using testing::IsEmpty;
 
 constexpr const char* kPath = "/sys/value";
 
-// Kernel files. A read may show the written value in another format.
-class FakeFiles : public ValueFiles {
+// The files of a tree, and one value that is shown as the test says.
+class FakeFiles : public LabFiles {
   public:
-    std::map<std::string, Content> files{{kPath, {"8\n", 1}}};
-    std::function<std::string(const std::string& value)> shows = [](const std::string& v) {
-        return v + "\n";
-    };
+    using LabFiles::LabFiles;
+    std::optional<Content> value = Content{"8\n", 1};
+    std::function<std::string(const std::string& value)> shows = [](const std::string& v) { return v; };
     std::function<void()> before_write = [] {};
     std::vector<std::string> writes;
-    std::string refuses;            // writing this value fails with EINVAL
+    std::string refuses = "?";      // writing this value fails with EINVAL
     std::vector<int> write_errors;  // of the next writes
     int read_error = 0;
 
-    std::string& content() { return files[kPath].text; }
-    [[nodiscard]] Result<Content> read(const std::string& path) const override {
+    [[nodiscard]] Result<Content> read_content(const std::string& path) const override {
         if (read_error != 0) return fail_errno(path, read_error);
-        const auto found = files.find(path);
-        if (found == files.end()) return fail_errno(path, ENOENT);
-        return found->second;
+        if (!value) return fail_errno(path, ENOENT);
+        return *value;
     }
-    Status write(const std::string& path, ino_t inode, const std::string& value) override {
+    Status write_content(const std::string& path, ino_t inode, const std::string& text) override {
         before_write();
-        int error = value == refuses ? EINVAL : files[path].inode != inode ? ENODEV : 0;
+        if (text == refuses || inode != value->inode)
+            return fail_errno(path + ": writing '" + text + "'", text == refuses ? EINVAL : ENODEV);
+        writes.push_back(text);
+        value->text = shows(text) + "\n";
+        return {};
+    }
+    Status write_scope(const std::string& name, ino_t inode, const std::string& word) override {
+        before_write();
+        int error = 0;
         if (!write_errors.empty()) {
             error = write_errors.front();
             write_errors.erase(write_errors.begin());
         }
-        if (error != 0) return fail_errno(path + ": writing '" + value + "'", error);
-        writes.push_back(value);
-        files[path].text = shows(value);
-        return {};
+        if (error != 0) return fail_errno(name, error);
+        writes.push_back(word);
+        return LabFiles::write_scope(name, inode, shows(word));
     }
 };
 
 // Each test switches, and then puts back as the guardian or the next run does.
 class Switching : public testing::Test {
   protected:
-    [[nodiscard]] std::vector<Left> on_disk() const {
-        const auto left = store_.load();
-        EXPECT_TRUE(left) << left.error().text;
-        return left ? *left : std::vector<Left>{};
+    [[nodiscard]] OwnedEntries on_disk() const {
+        OwnedStore store(left_, OwnedStore::Of::lab);
+        EXPECT_TRUE(store.load());
+        return store.entries();
     }
-    bool put_back(bool again = false) {
-        return lab::put_back(store_, {files_, devices_, shell_}, log_, again);
+    bool put_back() {
+        OwnedStore store(left_, OwnedStore::Of::lab);
+        if (!store.load()) return false;
+        return restore_all(files_, store, log_) == 0 && !exists(left_);
     }
     // Puts back, and then kPath has CONTENT.
     void expect_back(const std::string& content, const std::string& where = "") {
         EXPECT_TRUE(put_back()) << where;
-        EXPECT_EQ(files_.content(), content) << where;
-        EXPECT_THAT(on_disk(), IsEmpty()) << where;
+        EXPECT_EQ(files_.value->text, content) << where;
     }
-    ArmSwitcher of(const Subject& subject) {
-        return {{files_, shell_, shell_, [this] { return signal_; }}, store_, subject};
+    ArmSwitcher of(Subject subject) {
+        subject_ = std::move(subject);
+        store_ = OwnedStore(left_, OwnedStore::Of::lab);
+        return {files_, store_, processes_, subject_};
     }
-    ArmSwitcher switcher(std::vector<std::string> values) {
-        return of({"", {}, {{kPath, std::move(values)}}});
+    ArmSwitcher switcher(const std::vector<std::string>& values) {
+        Subject subject{"", {}, Owned{kPath, files_.value->inode, {Knob::value, files_.value->text}}};
+        for (const std::string& value : values) subject.values.push_back({value, {}});
+        return of(std::move(subject));
     }
 
-    test::TempTree tree_;
-    FakeFiles files_;
+    test::TempTree tree_{test::kernel_tree({test::workqueue("kcryptd")})};
+    const std::string left_ = tree_.path("lab.json");
+    Processes processes_;
     test::FakeDevices devices_{tree_};
-    LeftStore store_{tree_.path("lab.json")};
+    FakeFiles files_{Paths{tree_.root()}, processes_, devices_};
+    OwnedStore store_{left_, OwnedStore::Of::lab};
     test::FakeLog log_;
-    std::vector<std::string> ran_;
-    std::string fails_;  // the command that fails
-    Status signal_;      // received during a command
-    const Shell shell_ = [this](const std::string& command) {
-        ran_.push_back(command);
-        return command == fails_ ? Status(fail("'" + command + "': exit code 3: no such thing")) : Status{};
-    };
+    Subject subject_;
 };
 
-class FileSwitching : public Switching {};
+class ValueSwitching : public Switching {};
 
-TEST_F(FileSwitching, TheOriginalIsOnDiskBeforeTheFirstWrite) {
+TEST_F(ValueSwitching, TheBaselineIsOnDiskBeforeTheFirstWrite) {
     auto s = switcher({"16", "32"});
     unsigned seen = 0;
     files_.before_write = [&] {
-        ASSERT_EQ(on_disk().size(), 1U);
-        const auto left = std::get<LeftFile>(on_disk().front());
-        EXPECT_EQ(left.path, kPath);
-        EXPECT_EQ(left.original, "8\n");
-        EXPECT_EQ(left.inode, 1U);
+        EXPECT_EQ(on_disk().at(kPath).main.baseline, "8\n");
+        EXPECT_EQ(on_disk().at(kPath).inode, 1U);
+        EXPECT_TRUE(on_disk().at(kPath).main.may_be_ours());
         seen++;
     };
     ASSERT_TRUE(s.begin());
@@ -119,20 +125,24 @@ TEST_F(FileSwitching, TheOriginalIsOnDiskBeforeTheFirstWrite) {
     for (const unsigned arm : {0U, 0U, 1U}) ASSERT_TRUE(s.to(arm));
     EXPECT_THAT(files_.writes, ElementsAre("8", "16", "32", "16", "16", "32")) << "what is in place too";
     EXPECT_TRUE(s.check());
+    struct stat st {};
+    ASSERT_EQ(::stat(left_.c_str(), &st), 0);
+    EXPECT_EQ(st.st_mode & 0777U, 0600U);
+    EXPECT_FALSE(OwnedStore(left_).load()) << "owned.json that has a value is refused";
     expect_back("8\n");
 }
 
 // How the kernel shows the values, and what then stands in the file after the last arm and afterwards.
-TEST_F(FileSwitching, ValuesAreComparedAsTheKernelShowsThem) {
+TEST_F(ValueSwitching, ValuesAreComparedAsTheKernelShowsThem) {
     std::set<std::string> loaded;  // schedulers: writing one loads its module, and then the file shows it
     const auto scheduler = [&](const std::string& value) {
         loaded.insert(value);
         std::string out;
         for (const std::string& word : loaded) out += (word == value ? "[" + word + "]" : word) + " ";
-        return out + "\n";
+        return out;
     };
-    const auto yes_or_no = [](const std::string& v) { return v == "1" || v == "Y" ? "Y\n" : "N\n"; };
-    const auto as_written = [](const std::string& v) { return v + "\n"; };
+    const auto yes_or_no = [](const std::string& v) { return v == "1" || v == "Y" ? "Y" : "N"; };
+    const auto as_written = [](const std::string& v) { return v; };
     const struct {
         std::function<std::string(const std::string&)> shows;
         std::string original;
@@ -140,6 +150,7 @@ TEST_F(FileSwitching, ValuesAreComparedAsTheKernelShowsThem) {
         std::string last, back;
     } cases[] = {
         {as_written, "8\n", {"16", "32", "64", "128"}, "128\n", "8\n"},
+        {as_written, "\n", {"a", "b"}, "b\n", "\n"},
         {as_written, "core [%p]\n", {"a", "b"}, "b\n", "core [%p]\n"},
         {yes_or_no, "N\n", {"0", "1"}, "Y\n", "N\n"},
         {scheduler,
@@ -151,84 +162,86 @@ TEST_F(FileSwitching, ValuesAreComparedAsTheKernelShowsThem) {
     for (const auto& each : cases) {
         loaded = {"mq-deadline", "none"};
         files_.shows = each.shows;
-        files_.content() = each.original;
+        files_.value->text = each.original;
         auto s = switcher(each.values);
         ASSERT_TRUE(s.begin()) << each.original;
         for (std::size_t arm = 0; arm < each.values.size(); arm++) ASSERT_TRUE(s.to(arm)) << each.original;
         EXPECT_TRUE(s.check());
-        EXPECT_EQ(files_.content(), each.last);
+        EXPECT_EQ(files_.value->text, each.last);
         expect_back(each.back, each.original);
     }
 }
 
-TEST_F(FileSwitching, WhatAFileDoesNotTakeEndsItBeforeTheFirstRun) {
-    const auto yes_or_no = [](const std::string& v) { return v == "1" || v == "Y" ? "Y\n" : "N\n"; };
-    const auto as_written = [](const std::string& v) { return v + "\n"; };
+TEST_F(ValueSwitching, WhatAFileDoesNotTakeEndsItBeforeTheFirstRun) {
     const struct {
         std::string original, refuses;
-        std::function<std::string(const std::string&)> shows;
         std::vector<std::string> values;
         std::string says;
     } cases[] = {
-        {"N\n", "", yes_or_no, {"1", "Y"}, "'1' and 'Y' are the same setting: it shows 'Y' after each"},
-        {"8\n", "many", as_written, {"16", "many"}, "writing 'many': Invalid argument"},
-        {"default (cache)\n", "default (cache)", as_written, {"smt", "cpu"}, "writing 'default (cache)'"},
-        {"\xff\xfe", "", as_written, {"16", "32"}, "not UTF-8"},
+        {"8\n", "many", {"16", "many"}, "writing 'many': Invalid argument"},
+        {"default (cache)\n", "default (cache)", {"smt", "cpu"}, "writing 'default (cache)'"},
+        {"\xff\xfe\n", "?", {"16", "32"}, "UTF-8"},
     };
     for (const auto& each : cases) {
-        files_.shows = each.shows;
         files_.refuses = each.refuses;
-        files_.content() = each.original;
+        files_.value->text = each.original;
         const auto begun = switcher(each.values).begin();
         ASSERT_FALSE(begun) << each.original;
         EXPECT_THAT(begun.error().text, HasSubstr(each.says));
         expect_back(each.original);
     }
-    files_.content() = "8\n";
-    files_.shows = [](const std::string& v) { return v + v + "\n"; };
+    files_.value->text = "8\n";
+    files_.shows = [](const std::string& v) { return v + v; };
     const auto begun = switcher({"16", "32"}).begin();
     ASSERT_FALSE(begun);
-    EXPECT_THAT(begun.error().text, HasSubstr("writing the original value '8' does not restore it"));
+    EXPECT_THAT(begun.error().text, HasSubstr("the kernel stored '88'"));
     EXPECT_FALSE(put_back());
     EXPECT_EQ(on_disk().size(), 1U) << "for `ab --restore`";
     EXPECT_EQ(log_.at_least(LOG_ERR), 1U);
 }
 
 // An arm's own value is an external writer's if we did not write it last.
-TEST_F(FileSwitching, AForeignValueEndsItAndStays) {
-    for (const std::string foreign : {"99", "32", "8"})
+TEST_F(ValueSwitching, AForeignValueEndsItAndStays) {
+    for (const std::string foreign : {"99", "32", "8", ""})
         for (const bool crash : {false, true}) {
-            files_.content() = "8\n";
+            files_.value->text = "8\n";
             auto s = switcher({"16", "32"});
             ASSERT_TRUE(s.begin());
             ASSERT_TRUE(s.to(0));
-            files_.content() = foreign + "\n";
+            files_.value->text = foreign + "\n";
             if (!crash) {
                 const auto to = s.to(1);
                 ASSERT_FALSE(to);
                 EXPECT_EQ(to.error().text,
                           "/sys/value: an external writer wrote '" + foreign + "', which is left as it is");
-                EXPECT_THAT(on_disk(), IsEmpty());
             }
             expect_back(foreign + "\n");
         }
-    EXPECT_EQ(log_.count(Event::external), 2U);
+    EXPECT_EQ(log_.count(Event::external), 6U) << "not what was the baseline";
+}
+
+TEST_F(ValueSwitching, WhatSomebodyWroteSinceTheBaselineWasReadStays) {
+    auto s = switcher({"16", "32"});
+    files_.value->text = "9\n";
+    EXPECT_FALSE(s.begin());
+    EXPECT_THAT(files_.writes, IsEmpty());
+    expect_back("9\n");
 }
 
 // `ab` and its guardian are killed before a write, or between a write and the next read.
-TEST_F(FileSwitching, ACrashAtAnyWriteLeavesNothing) {
+TEST_F(ValueSwitching, ACrashAtAnyWriteLeavesNothing) {
     struct Crash {};
     for (const bool written : {false, true})
         for (const unsigned write : {1U, 2U, 3U, 4U, 5U}) {
             unsigned n = 0;
-            files_.content() = "8\n";
+            files_.value->text = "8\n";
             files_.before_write = [&] {
                 if (!written && ++n == write) throw Crash();
             };
             files_.shows = [&](const std::string& v) {
-                files_.content() = v + "\n";
+                files_.value->text = v + "\n";
                 if (written && ++n == write) throw Crash();
-                return v + "\n";
+                return v;
             };
             auto s = switcher({"16", "32"});
             EXPECT_THROW(
@@ -239,21 +252,21 @@ TEST_F(FileSwitching, ACrashAtAnyWriteLeavesNothing) {
                 },
                 Crash);
             EXPECT_EQ(on_disk().size(), 1U);
-            EXPECT_EQ(files_.content() == "8\n", write < 2 + (written ? 0U : 1U));
+            EXPECT_EQ(files_.value->text == "8\n", write < 2 + (written ? 0U : 1U));
             files_.before_write = [] {};
-            files_.shows = [](const std::string& v) { return v + "\n"; };
+            files_.shows = [](const std::string& v) { return v; };
             expect_back("8\n", std::to_string(write));
         }
 }
 
-TEST_F(FileSwitching, AFileThatWentOrIsAnotherOneNeedsNothing) {
+TEST_F(ValueSwitching, AFileThatWentOrIsAnotherOneNeedsNothing) {
     for (const int how : {ENOENT, EIO, 0}) {
-        files_.files[kPath] = {"8\n", 1};
+        files_.value = Content{"8\n", 1};
         files_.read_error = 0;
         auto s = switcher({"16", "32"});
         ASSERT_TRUE(s.begin());
         files_.read_error = how;
-        if (how == 0) files_.files[kPath].inode = 2;
+        if (how == 0) files_.value->inode = 2;
         EXPECT_FALSE(s.to(0));
         EXPECT_EQ(put_back(), how != EIO);
         EXPECT_EQ(on_disk().empty(), how != EIO) << "what cannot be read stays on disk";
@@ -262,44 +275,23 @@ TEST_F(FileSwitching, AFileThatWentOrIsAnotherOneNeedsNothing) {
     }
 }
 
-TEST_F(Switching, AFileOfLeftThatIsBrokenIsToldOfAndKept) {
-    unsigned told = 0;
-    for (const std::string text :
-         {"nonsense\n", "{}", R"({"version": 2, "entries": []})",
-          R"({"version": 1, "entries": [{"kind": "x"}]})",
-          R"({"version": 1, "entries": [{"kind": "device", "name": "../x", "driver": false}]})"}) {
-        tree_.add(File("lab.json", text));
-        EXPECT_FALSE(put_back()) << text;
-        EXPECT_FALSE(switcher({"16", "32"}).begin()) << text;
-        EXPECT_EQ(tree_.read("lab.json"), text);
-        EXPECT_EQ(log_.at_least(LOG_ERR), ++told);
-    }
-    EXPECT_THAT(files_.writes, IsEmpty());
-}
-
-// Scopes: the first word of a file is its value.
 class ScopeSwitching : public Switching {
   protected:
     const Topology machine_ = test::machine({.cores = 4, .threads = 2});
-    ScopeSwitching() { content("kcryptd") = "default (cache)\n"; }
     [[nodiscard]] std::string path(const std::string& name, const char* file = "affinity_scope") const {
-        return tree_.root() + (name == kDefaultTarget
-                                   ? "/sys/module/workqueue/parameters/default_affinity_scope"
-                                   : "/sys/devices/virtual/workqueue/" + name + "/" + file);
+        return name == kDefaultTarget ? "sys/module/workqueue/parameters/default_affinity_scope"
+                                      : test::wq_path(name, file);
     }
-    std::string& content(const std::string& name) {
-        files_.files[path(name)].inode = 1;
-        return files_.files[path(name)].text;
+    [[nodiscard]] std::string content(const std::string& name, const char* file = "affinity_scope") const {
+        const std::string text = tree_.read(path(name, file));
+        return text.substr(0, text.find('\n'));
     }
-    std::string& strict() {
-        files_.files[path("kcryptd", "affinity_strict")].inode = 1;
-        return files_.files[path("kcryptd", "affinity_strict")].text;
+    void write(const std::string& text, const char* file = "affinity_scope") {
+        tree_.write(path("kcryptd", file), text + "\n");
     }
     ArmSwitcher scopes(const std::string& arms, const std::string& name = "kcryptd") {
-        Workqueue target = name == kDefaultTarget ? test::default_target(machine_, Scope::cache)
-                                                  : test::unbound(machine_, Scope::cache);
-        target.name = name;
-        return of(*scope_arms({tree_.root()}, {machine_, test::kernel_612()}, target, *parse_arms(arms)));
+        return of(*scope_arms({tree_.root()}, {machine_, test::kernel_612()},
+                              *WorkqueueFs(Paths{tree_.root()}).read(name), *parse_arms(arms)));
     }
 };
 
@@ -307,26 +299,24 @@ TEST_F(ScopeSwitching, IsWrittenOnceForEachRunAndPutBack) {
     auto s = scopes("smt,cache");
     ASSERT_TRUE(s.begin());
     EXPECT_THAT(files_.writes, IsEmpty()) << "how a scope is shown is known";
-    content("kcryptd") = "default (smt)\n";  // an external writer wrote @default: still the baseline
+    write("default (smt)");  // an external writer wrote @default: still the baseline
     files_.before_write = [&] { EXPECT_EQ(on_disk().size(), 1U); };
     for (const unsigned arm : {0U, 0U, 1U}) ASSERT_TRUE(s.to(arm));
     EXPECT_THAT(files_.writes, ElementsAre("smt", "smt", "cache"));
     EXPECT_TRUE(put_back());
-    EXPECT_EQ(content("kcryptd"), "default\n");
-    EXPECT_THAT(on_disk(), IsEmpty());
+    EXPECT_EQ(content("kcryptd"), "default");
 }
 
 TEST_F(ScopeSwitching, TheParameterGoesThroughAScopeOfNoArm) {
-    content(kDefaultTarget) = "cache\n";
     auto s = scopes("cache,smt", kDefaultTarget);
     ASSERT_TRUE(s.begin());
     for (const unsigned arm : {0U, 1U, 1U}) ASSERT_TRUE(s.to(arm));
     EXPECT_THAT(files_.writes, ElementsAre("cpu", "cache", "cpu", "smt", "cpu", "smt"));
     files_.write_errors = {0, EPERM};  // the second write fails
     EXPECT_FALSE(s.to(0));
-    EXPECT_EQ(content(kDefaultTarget), "cpu\n");
+    EXPECT_EQ(content(kDefaultTarget), "cpu");
     EXPECT_TRUE(put_back());
-    EXPECT_EQ(content(kDefaultTarget), "cache\n");
+    EXPECT_EQ(content(kDefaultTarget), "cache");
 
     files_.writes = {"cache"};
     auto all = scopes("cpu,smt,cache,numa,system", kDefaultTarget);
@@ -337,161 +327,154 @@ TEST_F(ScopeSwitching, TheParameterGoesThroughAScopeOfNoArm) {
 }
 
 TEST_F(ScopeSwitching, ABusyKernelGetsThreeTriesAndOneThatStoresAnotherWordNone) {
-    files_.shows = [](const std::string& v) { return (v == "numa" ? "smt" : v) + "\n"; };
+    files_.shows = [](const std::string& v) { return v == "numa" ? "smt" : v; };
     auto s = scopes("smt,numa");
     ASSERT_TRUE(s.begin());
     files_.write_errors = {ENOMEM, ENOMEM, 0};
     EXPECT_TRUE(s.to(0));
     files_.write_errors = {ENOMEM, ENOMEM, ENOMEM};
     EXPECT_FALSE(s.to(0));
-    const auto to = s.to(1);
-    ASSERT_FALSE(to);
-    EXPECT_THAT(to.error().text, HasSubstr("shows 'smt' now"));
+    EXPECT_FALSE(s.to(1));
     EXPECT_TRUE(put_back());
-    EXPECT_EQ(content("kcryptd"), "default\n");
+    EXPECT_EQ(content("kcryptd"), "default");
 }
 
 TEST_F(ScopeSwitching, NothingIsWrittenWhereTheBaselineCannotBeSavedOrIsNotThereAnyMore) {
     auto s = scopes("smt,cache");
     ASSERT_TRUE(s.begin());
-    content("kcryptd") = "system\n";
+    write("system");
     EXPECT_FALSE(s.to(0));
-    tree_.add(File("no-folder"));
-    store_ = LeftStore(tree_.path("no-folder/lab.json"));
+    EXPECT_TRUE(put_back());
+    write("default");
+    ASSERT_EQ(::mkdir(left_.c_str(), 0755), 0);
     EXPECT_FALSE(scopes("smt,cache").begin());
     EXPECT_THAT(files_.writes, IsEmpty());
 }
 
-// Each file is its own entry: what is foreign in one stays, and the other goes back.
+// What is foreign in one file stays, and the other goes back.
 TEST_F(ScopeSwitching, StrictnessAndScopeAreForeignEachForItself) {
     const struct {
         std::string before, arms, scope,
             strict;  // SCOPE, STRICT: what an external writer writes; "" = nothing
         std::string scope_after, strict_after;
     } cases[] = {
-        {"0", "smt,smt:strict", "", "", "default\n", "0\n"},
-        {"1", "smt,smt:strict", "", "", "default\n", "1\n"},
-        {"0", "smt:strict,smt", "", "1\n", "default\n", "1\n"},
-        {"0", "smt,smt:strict", "numa\n", "", "numa\n", "0\n"},
-        {"0", "smt,cache:strict", "smt\n", "", "smt\n", "0\n"},
-        {"1", "smt:strict,smt", "numa\n", "1\n", "numa\n", "1\n"},
+        {"0", "smt,smt:strict", "", "", "default", "0"},  {"1", "smt,smt:strict", "", "", "default", "1"},
+        {"0", "smt:strict,smt", "", "1", "default", "1"}, {"0", "smt,smt:strict", "numa", "", "numa", "0"},
+        {"0", "smt,cache:strict", "smt", "", "smt", "0"}, {"1", "smt:strict,smt", "numa", "1", "numa", "1"},
     };
     for (const auto& each : cases) {
-        content("kcryptd") = "default (cache)\n";
-        strict() = each.before + "\n";
+        write("default (cache)");
+        write(each.before, "affinity_strict");
         auto s = scopes(each.arms);
         ASSERT_TRUE(s.begin());
         for (const unsigned arm : {0U, 1U}) ASSERT_TRUE(s.to(arm));
-        EXPECT_EQ(strict(), each.arms.ends_with("strict") ? "1\n" : "0\n");
-        if (!each.scope.empty()) content("kcryptd") = each.scope;
-        if (!each.strict.empty()) strict() = each.strict;
+        EXPECT_EQ(content("kcryptd", "affinity_strict"), each.arms.ends_with("strict") ? "1" : "0");
+        if (!each.scope.empty()) write(each.scope);
+        if (!each.strict.empty()) write(each.strict, "affinity_strict");
         EXPECT_EQ(s.check().has_value(), each.scope.empty() && each.strict.empty()) << each.arms;
         EXPECT_TRUE(put_back());
         EXPECT_EQ(content("kcryptd"), each.scope_after) << each.arms;
-        EXPECT_EQ(strict(), each.strict_after) << each.arms;
-        EXPECT_THAT(on_disk(), IsEmpty());
+        EXPECT_EQ(content("kcryptd", "affinity_strict"), each.strict_after) << each.arms;
     }
 }
 
 class CommandSwitching : public Switching {
   protected:
-    ArmSwitcher commands(std::vector<CommandArm> arms) { return of({"", {}, {}, std::move(arms)}); }
-    const std::vector<CommandArm> kReferenceAndOne{{"reference", "", ""}, {"fast", "do", "undo"}};
+    // A command that notes WHAT and then does MORE.
+    [[nodiscard]] std::string notes(const std::string& what, const std::string& more = "true") const {
+        return "echo -n '" + what + ";' >>'" + tree_.path("ran") + "'; " + more;
+    }
+    [[nodiscard]] std::string ran() const { return tree_.exists("ran") ? tree_.read("ran") : ""; }
+    ArmSwitcher commands(std::vector<CommandArm> arms) { return of({"", {}, {}, {}, {}, std::move(arms)}); }
+    ArmSwitcher reference_and(const std::string& apply, const std::string& undo) {
+        return commands({{"reference", "", ""}, {"fast", apply, undo}});
+    }
 };
 
 TEST_F(CommandSwitching, AnArmIsUndoneBeforeTheNextBegins) {
-    auto s = commands({{"one", "do 1", "undo 1"}, {"two", "do 2", "undo 2"}});
+    auto s = commands({{"one", notes("do 1"), notes("undo 1")}, {"two", notes("do 2"), notes("undo 2")}});
     ASSERT_TRUE(s.begin());
     for (const unsigned arm : {0U, 1U, 1U}) ASSERT_TRUE(s.to(arm));
-    EXPECT_THAT(ran_, ElementsAre("do 1", "undo 1", "do 2", "undo 2", "do 2"));
-    ASSERT_EQ(on_disk().size(), 1U);
-    EXPECT_EQ(std::get<LeftCommand>(on_disk().front()).undo, "undo 2");
+    EXPECT_EQ(ran(), "do 1;undo 1;do 2;undo 2;do 2;");
+    EXPECT_EQ(on_disk().at("arm two").main.baseline, notes("undo 2"));
+    EXPECT_FALSE(OwnedStore(left_).load()) << "owned.json that has a command is refused";
     EXPECT_TRUE(put_back());
-    EXPECT_EQ(ran_.back(), "undo 2");
-    EXPECT_THAT(on_disk(), IsEmpty());
+    EXPECT_EQ(ran(), "do 1;undo 1;do 2;undo 2;do 2;undo 2;");
 
-    ran_.clear();
-    auto reference = commands(kReferenceAndOne);
+    tree_.remove("ran");
+    auto reference = reference_and(notes("do"), notes("undo"));
     for (const unsigned arm : {0U, 1U, 0U, 0U}) ASSERT_TRUE(reference.to(arm));
-    EXPECT_THAT(ran_, ElementsAre("do", "undo"));
-    EXPECT_THAT(on_disk(), IsEmpty());
+    EXPECT_EQ(ran(), "do;undo;");
+    EXPECT_FALSE(exists(left_));
 }
 
 TEST_F(CommandSwitching, TheUndoIsOnDiskBeforeTheCommandRuns) {
-    std::vector<Left> seen;
-    const auto look = [&](const std::string&) {
-        seen = on_disk();
-        return Status{};
-    };
-    ArmSwitcher s({files_, look, shell_, [] { return Status{}; }}, store_, {"", {}, {}, kReferenceAndOne});
-    ASSERT_TRUE(s.to(1));
-    ASSERT_EQ(seen.size(), 1U);
-    const auto left = std::get<LeftCommand>(seen.front());
-    EXPECT_EQ(left.name, "fast");
-    EXPECT_EQ(left.undo, "undo");
-    EXPECT_FALSE(left.failed);
+    const std::string copy = tree_.path("copy");
+    ASSERT_TRUE(reference_and("cp '" + left_ + "' '" + copy + "'", "the undo").to(1));
+    OwnedStore seen(copy, OwnedStore::Of::lab);
+    ASSERT_TRUE(seen.load());
+    EXPECT_EQ(seen.entries().at("arm fast").main.baseline, "the undo");
+    EXPECT_TRUE(seen.entries().at("arm fast").main.may_be_ours());
 }
 
-TEST_F(CommandSwitching, AfterASignalDuringAnUndoNothingIsUndoneThatDidNotRun) {
-    auto s = commands(kReferenceAndOne);
+TEST_F(CommandSwitching, NothingIsUndoneThatDidNotRun) {
+    auto s = reference_and(notes("do"), notes("undo", "kill -INT $PPID"));
     ASSERT_TRUE(s.to(1));
-    signal_ = fail("interrupted by SIGINT", EINTR);
     const auto to = s.to(1);
     ASSERT_FALSE(to);
     EXPECT_EQ(to.error().code, EINTR);
     EXPECT_THAT(on_disk(), IsEmpty());
     EXPECT_TRUE(put_back());
-    EXPECT_THAT(ran_, ElementsAre("do", "undo"));
+    EXPECT_EQ(ran(), "do;undo;");
 }
 
 TEST_F(CommandSwitching, AFailedCommandIsUndone) {
-    fails_ = "do";
-    auto s = commands(kReferenceAndOne);
-    const auto to = s.to(1);
+    const auto to = reference_and("echo no such thing; exit 3", notes("undo")).to(1);
     ASSERT_FALSE(to);
-    EXPECT_EQ(to.error().text, "arm fast: 'do': exit code 3: no such thing");
+    EXPECT_EQ(to.error().text, "arm fast: 'echo no such thing; exit 3': exit code 3: no such thing");
     EXPECT_TRUE(put_back());
-    EXPECT_THAT(ran_, ElementsAre("do", "undo"));
+    EXPECT_EQ(ran(), "undo;");
 }
 
-TEST_F(CommandSwitching, AFailedUndoIsLeftOnDiskForRestore) {
-    fails_ = "undo";
-    auto s = commands(kReferenceAndOne);
+TEST_F(CommandSwitching, AFailedUndoStaysOnDiskUntilItSucceeds) {
+    const std::string undo = "[ -e '" + tree_.path("free") + "' ] || { echo busy; exit 4; }";
+    auto s = reference_and("true", undo);
     ASSERT_TRUE(s.to(1));
     const auto to = s.to(0);
     ASSERT_FALSE(to);
-    EXPECT_EQ(
-        to.error().text,
-        "arm fast IS NOT UNDONE: 'undo': exit code 3: no such thing; `wq-tunectl ab --restore` tries again");
+    EXPECT_THAT(to.error().text, HasSubstr("exit code 4: busy"));
+    EXPECT_FALSE(put_back());
+    EXPECT_THAT(log_.lines.back().text, testing::StartsWith("arm fast: NOT UNDONE: '"));
     ASSERT_EQ(on_disk().size(), 1U);
-    EXPECT_TRUE(std::get<LeftCommand>(on_disk().front()).failed);
-    ran_.clear();
-    EXPECT_FALSE(put_back()) << "the guardian";
-    EXPECT_THAT(ran_, IsEmpty()) << "it does not fail twice by itself";
-    EXPECT_FALSE(put_back(true));
-    EXPECT_THAT(ran_, ElementsAre("undo"));
-    EXPECT_THAT(log_.lines.back().text, HasSubstr("IS NOT UNDONE"));
-    EXPECT_EQ(log_.at_least(LOG_ERR), 1U);
-    fails_.clear();
-    EXPECT_TRUE(put_back(true));
-    EXPECT_THAT(on_disk(), IsEmpty());
+    tree_.add(File("free"));
+    EXPECT_TRUE(put_back());
+    EXPECT_EQ(log_.lines.back().text, "arm fast: undone");
 }
 
-// Several kinds of entries are put back, the last first; one that stays does not keep the others.
-TEST_F(Switching, EachEntryGoesBackForItself) {
+// One entry that stays does not keep the others.
+TEST_F(CommandSwitching, EachEntryGoesBackForItself) {
     const std::string name = new_device_name();
-    ASSERT_TRUE(store_.put(LeftDevice{name, true}));
-    ASSERT_TRUE(store_.put(LeftCommand{"on", "off"}));
-    auto s = switcher({"16", "32"});
-    ASSERT_TRUE(s.begin());
-    tree_.add(File("dev/ram", name));
-    fails_ = "off";
+    store_.put({name, 0, {Knob::device, kRemovedWithDriver}}).announce({});
+    store_.put({"arm on", 0, {Knob::command, "false"}}).announce({});
+    files_.value->text = "9\n";
+    store_.put({kPath, 1, {Knob::value, "8\n"}}).announce({});
+    ASSERT_TRUE(store_.save());
+    for (const char* file : {"dev/ram", "dev/crypt", "dev/driver"}) tree_.add(File(file, name));
     EXPECT_FALSE(put_back());
-    EXPECT_EQ(files_.content(), "8\n");
-    EXPECT_FALSE(tree_.exists("dev/ram"));
-    ASSERT_EQ(on_disk().size(), 1U);
-    EXPECT_EQ(std::get<LeftCommand>(on_disk().front()).name, "on");
-    EXPECT_EQ(log_.lines.front().text, "/sys/value: back to '8'");
+    EXPECT_EQ(files_.value->text, "8\n");
+    for (const char* file : {"dev/ram", "dev/crypt", "dev/driver"}) EXPECT_FALSE(tree_.exists(file));
+    EXPECT_THAT(on_disk(), ElementsAre(testing::Key("arm on")));
+    std::vector<std::string> lines;
+    for (const auto& line : log_.lines) lines.push_back(line.text);
+    EXPECT_THAT(lines, ElementsAre("/sys/value: back to '8'", "arm on: NOT UNDONE: 'false': exit code 1",
+                                   name + ": removed"));
+}
+
+TEST_F(Switching, ADeviceWithAnotherNameIsNotRemoved) {
+    store_.put({"../x", 0, {Knob::device, kRemoved}}).announce({});
+    ASSERT_TRUE(store_.save());
+    EXPECT_FALSE(put_back());
+    EXPECT_THAT(log_.lines.back().text, HasSubstr("not a name of ours"));
 }
 
 TEST(ParseArms, ReadsScopesAndStrictness) {
@@ -545,23 +528,23 @@ TEST(ValueIn, IsWhatAWriteTakes) {
                                          {"a[0] b\n", "a[0] b"},
                                          {"two\nlines\n", "two\nlines"},
                                          {"\n", ""}})
-        EXPECT_EQ(value_in(Form::choice, content), value);
-    EXPECT_EQ(value_in(Form::word, "default (cache)\n"), "default");
-    EXPECT_EQ(value_in(Form::word, "smt"), "smt");
+        EXPECT_EQ(value_in(content), value);
 }
 
-TEST(ValueFiles, WriteWithoutAnEndOfLine) {
-    const test::TempTree tree{File("value", "a longer one\n")};
-    ValueFiles files;
-    ASSERT_TRUE(files.write(tree.path("value"), 0, "16"));
-    EXPECT_EQ(files.read(tree.path("value"))->text, "16");
-    ASSERT_TRUE(files.write(tree.path("value"), 0, ""));
-    EXPECT_EQ(tree.read("value"), "\n");
-    EXPECT_EQ(files.write(tree.path("nothing"), 0, "1").error().code, ENOENT);
-    EXPECT_EQ(files.write(tree.path("value"), 7, "1").error().code, ENODEV) << "no file of sysfs";
-    EXPECT_EQ(files.read("/proc/sys/kernel/osrelease")->inode, 0U);
+TEST_F(Switching, AFileIsWrittenWithoutAnEndOfLine) {
+    tree_.add(File("value", "a longer one\n"));
+    const std::string path = tree_.path("value");
+    LabFiles files(Paths{}, processes_, devices_);
+    ASSERT_TRUE(files.write_content(path, 0, "16"));
+    EXPECT_EQ(tree_.read("value"), "16");
+    EXPECT_EQ(files.read_content(path)->text, "16\n") << "as the kernel's files end";
+    ASSERT_TRUE(files.write_content(path, 0, ""));
+    EXPECT_EQ(tree_.read("value"), "\n");
+    EXPECT_EQ(files.write_content(tree_.path("nothing"), 0, "1").error().code, ENOENT);
+    EXPECT_EQ(files.write_content(path, 7, "1").error().code, ENODEV) << "no file of sysfs";
+    EXPECT_EQ(files.read_content("/proc/sys/kernel/osrelease")->inode, 0U);
     if (!exists("/sys/kernel/notes")) return;
-    EXPECT_NE(files.read("/sys/kernel/notes")->inode, 0U);
+    EXPECT_NE(files.read_content("/sys/kernel/notes")->inode, 0U);
 }
 
 TEST(ResolveValueFile, IsBelowSysOrProc) {

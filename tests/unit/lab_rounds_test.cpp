@@ -134,12 +134,9 @@ TEST(Rounds, AHarmlessArmIsRarelyCalledAnythingAmongThree) {
 }
 
 TEST(SummaryOf, EmptyOneAndMany) {
-    EXPECT_EQ(summary_of({}).mean, 0);
-    EXPECT_EQ(summary_of({3}).deviation, 0);
+    EXPECT_EQ(summary_of({}).median, 0);
     const Summary s = summary_of({4, 1, 2, 5});
-    EXPECT_EQ(s.mean, 3);
     EXPECT_EQ(s.median, 3);
-    EXPECT_NEAR(s.deviation, 1.8257, 1e-4);
     EXPECT_EQ(s.min, 1);
     EXPECT_EQ(s.max, 5);
     EXPECT_EQ(summary_of({9, 1, 2}).median, 2);

@@ -47,7 +47,6 @@ expected=(
   '1 exit code 7'
   # wq-tunectl-bench(1)
   '2 no --root'
-  '1 No such file or directory'
   # wq-tunectl-fleet(1)
   '1 No such file or directory'
 )

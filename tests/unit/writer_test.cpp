@@ -66,34 +66,8 @@ TEST(Apply, WritesOnceBetweenTwoReads) {
     EXPECT_EQ(out.kind, End::done);
     EXPECT_TRUE(out.wrote);
     EXPECT_THAT(files.asked, ElementsAre("read a", "write a smt", "read a"));
-}
-
-TEST(Apply, OfTheWordInPlaceIsOneRead) {
-    auto files = holding("smt");
-    const Outcome out = apply(files, entry(), "smt", {});
-    EXPECT_EQ(out.kind, End::done);
-    EXPECT_FALSE(out.wrote);
-    EXPECT_THAT(files.asked, ElementsAre("read a"));
-}
-
-TEST(Apply, AForeignStrictnessIsFoundBeforeTheWordIsWritten) {
-    auto files = holding("default", true);
-    const Outcome out = apply(files, entry(), "smt", false);
-    EXPECT_EQ(out.kind, End::foreign);
-    EXPECT_EQ(out.file, Knob::strict);
-    EXPECT_EQ(out.text, "strict");
-    EXPECT_THAT(files.writes(), IsEmpty());
-}
-
-TEST(Apply, AStrictnessThatBecomesForeignMeanwhileIsLeft) {
-    auto files = holding("default");
-    files.before_write = [&] { files.files["a"].strict = true; };
-    const Outcome out = apply(files, entry(), "smt", false);
-    EXPECT_EQ(out.kind, End::foreign);
-    EXPECT_EQ(out.file, Knob::strict);
-    EXPECT_TRUE(out.wrote) << "the word was";
-    EXPECT_EQ(files.files["a"].word, "smt");
-    EXPECT_TRUE(files.files["a"].strict);
+    EXPECT_FALSE(apply(files, entry(), "smt", {}).wrote);
+    EXPECT_THAT(files.asked, ElementsAre("read a", "write a smt", "read a", "read a"));
 }
 
 TEST(Apply, PutsTheBaselineBackWhereTheKernelMadeAnotherWordOfIt) {
@@ -105,33 +79,6 @@ TEST(Apply, PutsTheBaselineBackWhereTheKernelMadeAnotherWordOfIt) {
     EXPECT_EQ(files.files["a"].word, "default");
     EXPECT_THAT(files.asked, ElementsAre("read a", "write a cache_shard", "read a", "read a",
                                          "write a default", "read a"));
-}
-
-// The kernel never turns our word into this one, so an external writer wrote it.
-TEST(Apply, LeavesAWordThatSomebodyElseWritesBehindOurs) {
-    auto files = holding("default");
-    files.after_write = [&] { files.files["a"].word = "numa"; };
-    const Outcome out = apply(files, entry(), "smt", {});
-    EXPECT_EQ(out.kind, End::foreign);
-    EXPECT_EQ(out.text, "numa");
-    EXPECT_EQ(files.files["a"].word, "numa");
-}
-
-TEST(Apply, SaysWhatKeptAMisreadWordFromBeingPutBack) {
-    auto files = holding("default");
-    files.prefixes = true;
-    files.write_errors = {0, ENOMEM};
-    const Outcome out = apply(files, entry({"cache_shard", "cache"}), "cache_shard", {});
-    EXPECT_EQ(out.kind, End::transient);
-    EXPECT_EQ(out.code, ENOMEM);
-    EXPECT_EQ(files.files["a"].word, "cache");
-}
-
-TEST(Apply, FindsAWorkqueueThatIsReplacedBeforeTheWrite) {
-    auto files = holding("default");
-    files.before_write = [&] { files.files["a"] = {2, "default", false}; };
-    EXPECT_EQ(apply(files, entry(), "smt", {}).kind, End::gone);
-    EXPECT_EQ(files.files["a"].word, "default");
 }
 
 TEST(Apply, SortsErrors) {
@@ -170,40 +117,6 @@ TEST(Apply, SetsStrictnessAfterTheScope) {
     EXPECT_TRUE(files.files["a"].strict);
     EXPECT_THAT(files.asked, ElementsAre("read strict a", "read a", "write a smt", "read a", "read strict a",
                                          "write strict a 1"));
-}
-
-TEST(Apply, SaysThatStrictnessFailed) {
-    auto files = holding("default");
-    files.write_strict_errors = {EPERM};
-    const Owned e = entry({"smt"}, true);
-    const Outcome out = apply(files, e, "smt", true);
-    EXPECT_EQ(out.kind, End::permanent);
-    EXPECT_TRUE(out.wrote) << "the scope was";
-}
-
-TEST(Restore, LeavesStrictnessAloneWhereItWasNeverOurs) {
-    auto files = holding("smt", true);
-    EXPECT_EQ(restore(files, entry()).kind, End::done);
-    EXPECT_TRUE(files.files["a"].strict);
-    EXPECT_THAT(files.asked, Not(testing::Contains(HasSubstr("strict"))));
-}
-
-TEST(Restore, LeavesAForeignWordAndPutsOurStrictnessBack) {
-    auto files = holding("numa", true);
-    const Owned e = entry({"smt"}, true);
-    const Outcome out = restore(files, e);
-    EXPECT_EQ(out.kind, End::foreign);
-    EXPECT_EQ(out.text, "numa");
-    EXPECT_EQ(files.files["a"].word, "numa");
-    EXPECT_FALSE(files.files["a"].strict);
-}
-
-TEST(Restore, TriesStrictnessWhereTheScopeFails) {
-    auto files = holding("smt", true);
-    files.write_errors = {EINVAL};
-    const Owned e = entry({"smt"}, true);
-    EXPECT_EQ(restore(files, e).kind, End::permanent);
-    EXPECT_FALSE(files.files["a"].strict);
 }
 
 // The writer writes only what the entry on disk announces to the next process.
@@ -288,15 +201,6 @@ TEST_F(WriterTest, PutsABaselineBackThatCannotBeSaved) {
     EXPECT_FALSE(files_.files["a"].strict);
 }
 
-// The strictness was not announced, because it was in place already.
-TEST_F(WriterTest, LeavesAStrictnessThatWasAsWantedWhenItWasSeen) {
-    put(entry({"smt"}));
-    const Outcome out = writer_.apply("a", {"smt", true}, {"default", true});
-    EXPECT_EQ(out.kind, End::foreign);
-    EXPECT_EQ(out.file, Knob::strict);
-    EXPECT_THAT(files_.writes(), IsEmpty());
-}
-
 TEST_F(WriterTest, LeavesWhatChangedSinceItWasSeen) {
     put(entry({"smt", "numa"}));
     files_.files["a"].word = "numa";
@@ -352,16 +256,6 @@ TEST_F(MaskWriterTest, WritesWhatIsAnnouncedOnDiskAndPutsItBackBitForBit) {
     EXPECT_FALSE(apply("0030").wrote) << "it is in place";
     EXPECT_TRUE(writer_.put_back("a", {}, Knob::mask).wrote);
     EXPECT_THAT(files_.writes(), ElementsAre("a 30", "a 000000ff"));
-}
-
-TEST_F(MaskWriterTest, LeavesAnExternalWritersMaskAndAnotherWorkqueue) {
-    announce("30");
-    files_.masks["a"].text = "1";
-    EXPECT_EQ(apply("30").kind, End::foreign);
-    EXPECT_EQ(apply("30").found(), "CPUs 0");
-    files_.masks["a"].inode = 8;
-    EXPECT_EQ(apply("30").kind, End::gone);
-    EXPECT_THAT(files_.writes(), IsEmpty());
 }
 
 TEST_F(MaskWriterTest, PutsTheBaselineBackWhereTheKernelMadeAnotherMask) {
@@ -478,17 +372,6 @@ TEST_F(RestoreAll, SaysWhichIsolatedCpusAMaskLetsIn) {
     EXPECT_EQ(restore_all(files_, store_, log_), 0U);
     EXPECT_THAT(log_.lines.back().text,
                 HasSubstr("restored to CPUs 0-7; isolated CPUs 2-3 may get unbound work"));
-}
-
-TEST_F(RestoreAll, LeavesOrKeepsMasksAsItDoesScopes) {
-    files_.masks = {{"a", {1, "1"}}, {"b", {2, "30"}}, {"c", {1, "30"}}};
-    for (const std::string name : {"a", "b", "c"}) store_.put({name, 1, {Knob::mask, "ff", {"30"}}});
-    files_.write_errors = {EPERM};
-    EXPECT_EQ(restore_all(files_, store_, log_), 1U);
-    EXPECT_THAT(files_.writes(), ElementsAre("c ff"));
-    EXPECT_THAT(store_.entries(Knob::mask), ElementsAre(Key("c")));
-    EXPECT_EQ(log_.lines[0].text, "a: cpumask holds CPUs 0, which an external writer wrote; left as it is");
-    EXPECT_THAT(log_.lines[1].text, HasSubstr("c: cpumask not put back to CPUs 0-7"));
 }
 
 }  // namespace

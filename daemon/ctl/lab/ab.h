@@ -44,11 +44,8 @@ struct AbOptions {
     bool higher_is_better = false;
     JudgeSettings settings;
     bool all_pairs = false;
-    bool ignore_failure = false;
-    bool show_output = false;
     bool json = false;
     unsigned warmup = 0;
-    std::string recording;  // file for `judge`; "" = none
     std::vector<std::string> command;
 };
 

@@ -82,7 +82,7 @@ struct AbWords {
             if (values.size() == 1) values = lab::split(values.front());
             check_names("--values", values);
             what.subject.name = what.file;
-            what.subject.settings = {{what.file, values}};
+            for (const std::string& value : values) what.subject.values.push_back({value, {}});
             add_rows(values);
         } else if (!names.empty()) {
             check_commands();
@@ -192,10 +192,6 @@ CommandRun set_up_ab(CLI::App& command, const Invocation& invocation) {
                 parse_tolerance, what.settings.tolerance);
     take_number(ab->add_option("--warmup", what.warmup, "Runs before the first that counts; default 0"), 0U,
                 kMostWarmups);
-    ab->add_flag("--ignore-failure", what.ignore_failure, "Runs that fail count too");
-    ab->add_flag("--show-output", what.show_output, "The command's output, to stderr");
-    add_word(*ab, "--export", what.recording, word::kFile,
-             "A CSV file to write: the pairs, for `wq-tunectl judge`");
     ab->add_flag("--json", what.json, kJsonHelp);
     relate(*ab, &CLI::Option::needs,
            {{"--arms", "--target"},

@@ -8,10 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "machine/topology.h"
-#include "machine/workqueue_fs.h"
-#include "owned/owned.h"
-#include "owned/writer.h"
+#include "ctl/lab/lab_files.h"
 #include "plan/pods.h"
 
 namespace wq::lab {
@@ -96,33 +93,19 @@ std::string why_not(const PlanLine& line, const std::vector<Arm>& arms, const Ke
 Status check_not_set(const Paths& paths, const std::string& target) {
     OwnedStore store(paths.owned());
     if (auto loaded = store.load(); !loaded) return loaded;
-    const Owned* entry = store.find(target);
-    if (entry == nullptr || is_back(WorkqueueFs(paths), *entry)) return {};
+    Owned* entry = store.find(target);
+    if (entry == nullptr || !look_at(WorkqueueFs(paths), *entry).found.is_ours()) return {};
     return fail("it may hold a setting that wq-tuned left; `wq-tunectl undo` prints the way back");
 }
 
-// The files of TARGET.
-std::vector<Setting> settings_of(const Paths& paths, const Workqueue& target, const std::vector<Arm>& arms,
-                                 const KernelInfo& kernel) {
-    const bool parameter = target.kind == Kind::default_scope;
-    const std::string folder = paths.workqueues() + "/" + target.name;
-    Setting scope{parameter ? paths.parameters() + "/default_affinity_scope" : folder + "/affinity_scope",
-                  {},
-                  Form::word};
-    Setting strict{folder + "/affinity_strict", {}, Form::word};
-    for (const Arm& arm : arms) {
-        scope.values.push_back(arm.word);
-        if (arm.strict) strict.values.emplace_back(*arm.strict ? "1" : "0");
-    }
-    // The parameter ignores a write of its current word (kernel/workqueue.c, wq_affn_dfl_set()). Scopes that
-    // no arm uses come first: with such a scope in between, every switch costs the same two moves.
+// The module parameter ignores a write of its current word (kernel/workqueue.c, wq_affn_dfl_set()). Scopes
+// that no arm uses come first: with such a scope in between, every switch costs the same two moves.
+std::vector<std::string> vias_of(const std::vector<Arm>& arms, const KernelInfo& kernel) {
+    std::vector<std::string> out;
     for (const bool spare : {true, false})
         for (const Scope each : kernel.scopes)
-            if (parameter &&
-                std::ranges::none_of(arms, [&](const Arm& a) { return a.scope == each; }) == spare)
-                scope.vias.emplace_back(name_of(each));
-    std::vector<Setting> out{std::move(scope)};
-    if (!strict.values.empty()) out.push_back(std::move(strict));
+            if (std::ranges::none_of(arms, [&](const Arm& a) { return a.scope == each; }) == spare)
+                out.emplace_back(name_of(each));
     return out;
 }
 
@@ -139,8 +122,10 @@ Result<Subject> scope_arms(const Paths& paths, const ScopesOf& machine, Workqueu
         if (!swept) return tl::unexpected(swept.error().in(name));
         arms = std::move(*swept);
     }
-    Subject out{name, {}, settings_of(paths, line.target, arms, machine.kernel)};
+    Subject out{name, {}, entry_of(line.target)};
+    if (line.target.kind == Kind::default_scope) out.vias = vias_of(arms, machine.kernel);
     for (const Arm& arm : arms) {
+        out.values.push_back({arm.word, arm.strict});
         const Candidate* made = candidate_with(line, arm.scope);
         out.rows.push_back({arm.name(), made != nullptr ? std::optional(made->pools) : std::nullopt});
         const Arm& first = *std::ranges::find_if(arms, [&](const Arm& each) {
@@ -152,114 +137,91 @@ Result<Subject> scope_arms(const Paths& paths, const ScopesOf& machine, Workqueu
     return out;
 }
 
-ArmSwitcher::ArmSwitcher(Tools tools, LeftStore store, const Subject& subject)
-    : tools_(std::move(tools)), store_(std::move(store)), commands_(subject.commands) {
-    for (const Setting& setting : subject.settings) {
-        File file{setting, {}, {}, {}};
-        file.left.path = setting.path;
-        file.left.form = setting.form;
-        for (const std::string& value : setting.values)
-            file.shown.push_back(setting.form == Form::word ? std::optional(value) : std::nullopt);
-        files_.push_back(std::move(file));
-    }
-}
-
 Status ArmSwitcher::begin() {
-    for (File& file : files_)
-        if (auto begun = begin(file); !begun) return begun;
-    return {};
-}
-
-Status ArmSwitcher::begin(File& file) {
-    LeftFile& left = file.left;
-    const auto found = tools_.files.read(left.path);
-    if (!found) return tl::unexpected(found.error());
-    left.inode = found->inode;
-    left.original = file.in_place = found->text;
-    if (left.form == Form::word) left.ours = left.original;
-    if (auto saved = store_.put(left); !saved) return saved;
-    if (left.form == Form::word) return {};
-    if (auto back = put_value_back(tools_.files, left); !back) return back;
-    for (std::size_t arm = 0; arm < file.shown.size(); arm++) {
-        if (auto learned = write(file, arm); !learned) return learned;
-        for (std::size_t other = 0; other < arm; other++)
-            if (is_same_value(left.form, *file.shown[other], *file.shown[arm]))
-                return fail(fmt::format("{}: '{}' and '{}' are the same setting: it shows '{}' after each",
-                                        left.path, file.setting.values[other], file.setting.values[arm],
-                                        value_in(left.form, *file.shown[arm])));
-    }
+    if (!subject_.owned) return {};
+    const Owned& entry = store_.put(*subject_.owned);
+    in_place_ = {entry.main.baseline, {}};
+    if (subject_.values.front().strict && entry.strict) in_place_.strict = entry.strict->baseline == "1";
+    if (auto saved = store_.save(); !saved) return saved;
+    if (auto ours = check(); !ours) return ours;
+    if (entry.main.file != Knob::value) return {};
+    if (auto back = write(in_place_); !back) return back;
+    for (std::size_t arm = 0; arm < subject_.values.size(); arm++)
+        if (auto taken = to(arm); !taken) return taken;
     return {};
 }
 
 Status ArmSwitcher::check() {
-    for (const File& file : files_)
-        if (auto ours = check(file); !ours) return ours;
-    return {};
+    if (!subject_.owned) return {};
+    const Owned& entry = *store_.find(subject_.owned->name);
+    const auto word = writer_.read(entry, entry.main.file);
+    if (!word) return tl::unexpected(word.error());
+    if (!entry.main.same(*word, in_place_.main)) return foreign(entry.main.file, *word);
+    if (!in_place_.strict) return {};
+    const auto strict = writer_.read(entry, Knob::strict);
+    if (!strict) return tl::unexpected(strict.error());
+    return *strict == text_of_strict(*in_place_.strict) ? Status{} : foreign(Knob::strict, *strict);
 }
 
-Status ArmSwitcher::check(const File& file) {
-    const auto now = read_left(tools_.files, file.left);
-    if (!now) return tl::unexpected(now.error());
-    if (is_same_value(file.left.form, *now, file.in_place)) return {};
-    const std::string text = fmt::format("{}: an external writer wrote '{}', which is left as it is",
-                                         file.left.path, value_in(file.left.form, *now));
-    if (const auto dropped = store_.drop(file.left); !dropped)
-        return tl::unexpected(dropped.error().in(text));
-    return fail(text);
+// Nothing of ours is in FILE any more.
+Status ArmSwitcher::foreign(Knob file, const std::string& text) {
+    Owned& entry = *store_.find(subject_.owned->name);
+    entry.of(file).claim.clear();
+    const std::string what = fmt::format("{}: an external writer wrote '{}', which is left as it is",
+                                         entry.name, plain(file, text));
+    const auto saved = store_.save();
+    return saved ? Status(fail(what)) : tl::unexpected(saved.error().in(what));
 }
 
 Status ArmSwitcher::to(std::size_t arm) {
+    if (!subject_.commands.empty()) return run_command(subject_.commands.at(arm));
     if (auto ours = check(); !ours) return ours;
-    for (File& file : files_)
-        if (auto wrote = write(file, arm); !wrote) return wrote;
-    return commands_.empty() ? Status{} : run_command(commands_.at(arm));
+    const Values& wanted = subject_.values.at(arm);
+    const auto via = std::ranges::find_if(subject_.vias, [&](const std::string& each) {
+        return each != wanted.main && each != in_place_.main;
+    });
+    if (via != subject_.vias.end())
+        if (auto moved = write({*via, {}}); !moved) return moved;
+    return write(wanted);
 }
 
 // Up to three times, because a busy kernel may refuse it now.
-Status ArmSwitcher::write_value(const File& file, const std::string& via, const std::string& value) {
+Status ArmSwitcher::write(const Values& values) {
     constexpr unsigned kTries = 3;
-    Status wrote;
-    for (unsigned i = 0; i < kTries; i++) {
-        wrote = via.empty() ? Status{} : tools_.files.write(file.left.path, file.left.inode, via);
-        if (wrote) wrote = tools_.files.write(file.left.path, file.left.inode, value);
-        if (wrote || kind_of_error(wrote.error().code) != Outcome::Kind::transient) break;
-    }
-    return wrote;
+    Owned& entry = *store_.find(subject_.owned->name);
+    entry.announce(values);
+    if (auto saved = store_.save(); !saved) return saved;
+    Outcome out;
+    for (unsigned i = 0; i < kTries && (i == 0 || (out.kind == Outcome::Kind::transient && !out.wrote)); i++)
+        out = writer_.rewrite(entry.name, values, in_place_);
+    if (out.kind == Outcome::Kind::foreign) return foreign(out.file, out.text);
+    if (out.kind == Outcome::Kind::unsupported)
+        return fail(
+            fmt::format("{}: after writing '{}', the file shows '{}'", entry.name, values.main, out.text));
+    if (out.kind != Outcome::Kind::done)
+        return fail(out.text.starts_with(entry.name) ? out.text : entry.name + ": " + out.text, out.code);
+    in_place_ = values;
+    if (!out.stored.empty()) in_place_.main = out.stored;
+    entry.settle(in_place_);
+    return store_.save();
 }
 
-// That the file may hold a value of ours is on disk before the write, and which one after it.
-Status ArmSwitcher::write(File& file, std::size_t arm) {
-    LeftFile& left = file.left;
-    const std::string& value = file.setting.values[arm];
-    const auto via = std::ranges::find_if(file.setting.vias, [&](const std::string& each) {
-        return each != value && !is_same_value(left.form, each, file.in_place);
-    });
-    left.ours.reset();
-    if (auto saved = store_.put(left); !saved) return saved;
-    if (auto wrote = write_value(file, via != file.setting.vias.end() ? *via : "", value); !wrote)
-        return wrote;
-    const auto now = read_left(tools_.files, left);
-    if (!now) return tl::unexpected(now.error());
-    file.in_place = *now;
-    left.ours = *now;
-    if (auto saved = store_.put(left); !saved) return saved;
-    auto& shown = file.shown.at(arm);
-    if (!shown) shown = *now;
-    if (is_same_value(left.form, *shown, *now)) return {};
-    return fail(fmt::format("{}: after writing '{}', the file showed '{}' earlier and shows '{}' now",
-                            left.path, value, value_in(left.form, *shown), value_in(left.form, *now)));
-}
-
+// A signal may have come during the undo. Then the command does not run, and its undo must not run either.
 Status ArmSwitcher::run_command(const CommandArm& arm) {
-    if (const CommandArm* before = std::exchange(in_place_, nullptr); before != nullptr)
-        if (auto undone = undo(store_, {before->name, before->undo}, tools_.undo); !undone) return undone;
+    if (const std::string name = std::exchange(to_undo_, ""); !name.empty()) {
+        if (const Outcome undone = writer_.put_back(name); undone.kind != Outcome::Kind::done)
+            return fail(name + ": " + undone.text);
+        store_.remove(name);
+        if (auto saved = store_.save(); !saved) return saved;
+    }
     if (arm.apply.empty()) return {};
-    // A signal may have come during the undo. Then `apply` does not run, and its undo must not run either.
-    if (auto go_on = tools_.go_on(); !go_on) return go_on;
-    if (auto saved = store_.put(LeftCommand{arm.name, arm.undo}); !saved) return saved;
-    in_place_ = &arm;
-    return tools_.apply(arm.apply).map_error(
-        [&](const Error& e) { return e.code == EINTR ? e : e.in("arm " + printable(arm.name)); });
+    if (auto go_on = processes_.interrupts.check(); !go_on) return go_on;
+    Owned entry{kArmPrefix + printable(arm.name), 0, {Knob::command, arm.undo}};
+    entry.announce({arm.apply, {}});
+    to_undo_ = store_.put(std::move(entry)).name;
+    if (auto saved = store_.save(); !saved) return saved;
+    return processes_.shell(arm.apply).map_error(
+        [&](const Error& e) { return e.code == EINTR ? e : e.in(to_undo_); });
 }
 
 }  // namespace wq::lab

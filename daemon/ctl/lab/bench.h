@@ -63,22 +63,14 @@ struct Measured {
 // The caller is in_lab(). After an error, the result has the completed rounds.
 Measured run_bench(const BenchTools& tools, const ScopesOf& machine, const BenchSettings& settings);
 
-// A result of `bench` as --json prints it, --save stores it and --compare reads it.
+// A result of `bench` as --json prints it.
 using BenchResult = nlohmann::ordered_json;
 
 // TIME: s since 1970. HOST: what was measured, without its name, so that results can be published.
 BenchResult bench_result(std::int64_t time, const nlohmann::ordered_json& host, const BenchSettings& settings,
                          const Measured& measured);
-// Parses what bench_result() made. Error: EBADMSG if TEXT is not a benchmark of this format. The functions
-// below throw a json::exception if the rest is wrong.
-Result<BenchResult> parse_result(const std::string& text);
-
-// For each load, the figures of each scope; then the findings, the host and the settings. Of several results,
-// each with the name of its file, one table whose rows are numbered.
-using Results = std::vector<std::pair<std::string, BenchResult>>;
-std::string bench_table(const Results& results, std::size_t columns, bool colour);
-// The result as a page for a browser, like that of `wq-tunectl report`. MACHINE: HTML of its drawing.
-std::string bench_page(const BenchResult& result, const std::string& machine);
+// For each load, the figures of each scope; then the findings, the host and the settings.
+std::string bench_table(const BenchResult& result, std::size_t columns, bool colour);
 
 }  // namespace wq::lab
 
@@ -86,11 +78,8 @@ namespace wq::ctl {
 
 struct BenchOptions {
     lab::BenchSettings settings;
-    std::optional<unsigned> threads;   // a quarter of the CPUs if not given
-    std::string save;                  // file for --compare; "" = none
-    std::string page;                  // file for a browser; "" = none
-    std::vector<std::string> compare;  // saved files: nothing is run
-    bool restore = false;              // only restore and remove what an earlier run left
+    std::optional<unsigned> threads;  // a quarter of the CPUs if not given
+    bool restore = false;             // only restore and remove what an earlier run left
     bool json = false;
 };
 

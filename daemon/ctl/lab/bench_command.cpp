@@ -7,17 +7,14 @@
 #include <ctime>
 #include <memory>
 
-#include "base/file.h"
 #include "ctl/command.h"
 #include "ctl/json_values.h"
 #include "ctl/lab/bench.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
-#include "ctl/report/drawing.h"
 #include "ctl/setting_option.h"
 #include "machine/host_facts.h"
 #include "machine/hwloc_topology.h"
-#include "machine/isolation.h"
 #include "machine/kernel_info.h"
 #include "plan/pods.h"
 
@@ -32,28 +29,6 @@ constexpr double kMostSeconds = 60;
 constexpr unsigned kMostRounds = 1000;
 constexpr unsigned kMostThreads = 1024;
 constexpr unsigned kCpusPerThread = 4;
-constexpr std::size_t kMostSaved = 64U << 20U;  // bytes of a saved file
-
-int compare(const BenchOptions& options) {
-    lab::Results results;
-    BenchResult all = BenchResult::array();
-    std::string table;
-    for (const std::string& file : options.compare) {
-        const auto text = read_file(file, kMostSaved);
-        if (!text) return complain(text.error().text);
-        const auto result = lab::parse_result(*text);
-        if (!result) return complain(result.error().in(file).text);
-        results.emplace_back(file, *result);
-        all.push_back(*result);
-        try {  // also for --json: the table needs every figure
-            table = lab::bench_table(results, terminal_columns(), wants_colour());
-        } catch (const nlohmann::json::exception& e) {
-            return complain(file + ": " + json_error_text(e.what()));
-        }
-    }
-    fmt::print("{}", options.json ? json_text(all) + "\n" : table);
-    return kOk;
-}
 
 BenchResult host_of(const Paths& paths, const lab::ScopesOf& machine) {
     const Topology& topology = machine.topology;
@@ -70,34 +45,20 @@ BenchResult host_of(const Paths& paths, const lab::ScopesOf& machine) {
             {"cache_shard_size", or_null(machine.kernel.cache_shard_size)}};
 }
 
-std::string machine_of(const Paths& paths, const lab::ScopesOf& machine) {
-    return machine_html(
-        {machine.topology, machine.kernel, effective_shard_size(machine.kernel, {}), read_isolation(paths)});
-}
-
-// Runs the benchmark and shows the result: the files first, because they remain if the terminal of stdout is
-// gone. The caller holds the lock.
+// Runs the benchmark and shows the result. The caller holds the lock.
 int run(const BenchOptions& options, const BenchTools& tools, const lab::ScopesOf& machine) {
-    const Paths& paths = tools.lab.paths;
     const std::int64_t begun = ::time(nullptr);
-    const auto host = host_of(paths, machine);
+    const auto host = host_of(tools.lab.paths, machine);
     lab::BenchSettings settings = options.settings;
     const auto cpus = static_cast<unsigned>(machine.topology.online.count());
     settings.threads = options.threads.value_or(std::clamp(cpus / kCpusPerThread, 1U, kMostThreads));
     const auto measured = lab::run_bench(tools, machine, settings);
     const auto result = lab::bench_result(begun, host, settings, measured);
-    int code = measured.stopped.empty() ? kOk : complain(measured.stopped);
-    const auto write = [&](const std::string& path, const auto& text) {
-        if (path.empty() || measured.rounds == 0) return;
-        if (const auto written = write_output(path, text()); !written) code = complain(written.error().text);
-    };
-    write(options.save, [&] { return json_text(result, 1) + "\n"; });
-    write(options.page, [&] { return lab::bench_page(result, machine_of(paths, machine)); });
     if (options.json)
         fmt::print("{}\n", json_text(result));
     else if (measured.rounds > 0)
-        fmt::print("{}", lab::bench_table({{"", result}}, terminal_columns(), wants_colour()));
-    return code;
+        fmt::print("{}", lab::bench_table(result, terminal_columns(), wants_colour()));
+    return measured.stopped.empty() ? kOk : complain(measured.stopped);
 }
 
 void add_options(CLI::App& command, BenchOptions& o) {
@@ -117,14 +78,9 @@ void add_options(CLI::App& command, BenchOptions& o) {
             "What fio does; default both, each in its own runs")
         ->type_name(word::kLoad)
         ->check(CLI::IsMember({"write", "read", "both"}).description(""));
-    add_word(command, "-o,--output", o.page, word::kFile, "Write the result as a page for a browser");
-    add_word(command, "--save", o.save, word::kFile, "Write the result for --compare");
-    add_word(command, "--compare", o.compare, word::kFile, "One table of saved results; nothing is run");
     command.add_flag("--restore", o.restore,
                      "Restore scopes and remove devices that an earlier run left, and do nothing else");
     command.add_flag("--json", o.json, kJsonHelp);
-    for (const char* name : {"--output", "--save", "--seconds", "--rounds", "--threads", "--load"})
-        relate(command, &CLI::Option::excludes, {{"--compare", name}});
 }
 
 // Runs bench() with this machine's devices and counters.
@@ -139,12 +95,8 @@ int bench_here(const BenchOptions& options) {
 }  // namespace
 
 int bench(const BenchOptions& options, const BenchTools& tools) {
-    if (!options.compare.empty()) return compare(options);
     const std::string& root = tools.lab.paths.root;
     if (root.empty() && ::geteuid() != 0) return complain("bench makes devices: only root can");
-    for (const std::string& path : {options.save, options.page})
-        if (const auto can = path.empty() ? Status{} : lab::check_output(path); !can)
-            return complain(can.error().text);
     if (const auto can = options.restore ? Status{} : tools.fio.check(); !can)
         return complain(can.error().text);
     const auto topology = read_topology("live", root);
@@ -163,7 +115,7 @@ CommandRun set_up_bench(CLI::App& command, const Invocation& invocation) {
     add_options(command, *options);
     return [options, &command, &invocation] {
         if (options->restore) only_option(command, "--restore");
-        if (!invocation.root.empty() && options->compare.empty())
+        if (!invocation.root.empty())
             throw CLI::ValidationError("bench makes devices on the running kernel: no --root");
         return bench_here(*options);
     };

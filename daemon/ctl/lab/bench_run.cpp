@@ -48,14 +48,15 @@ Result<Figures> figures_in(const std::string& output, const std::string& load) {
 }
 
 // Saves the names to disk before it makes the devices.
-Result<CryptDevice> make_device(const Lab& lab) {
-    Devices& devices = lab.devices;
-    const LeftDevice left{new_device_name(), !devices.has_driver()};
-    if (auto saved = lab.left().put(left); !saved) return tl::unexpected(saved.error());
+Result<CryptDevice> make_device(Devices& devices, OwnedStore& store) {
+    const std::string name = new_device_name();
+    const char* before = devices.has_driver() ? kRemoved : kRemovedWithDriver;
+    store.put({name, 0, {Knob::device, before}}).announce({});
+    if (auto saved = store.save(); !saved) return tl::unexpected(saved.error());
     if (auto loaded = devices.load_driver(); !loaded) return tl::unexpected(loaded.error());
-    const auto ram = devices.make_ram(left.name, kDeviceBytes);
+    const auto ram = devices.make_ram(name, kDeviceBytes);
     if (!ram) return tl::unexpected(ram.error());
-    return devices.make_crypt(left.name, *ram, kDeviceBytes);
+    return devices.make_crypt(name, *ram, kDeviceBytes);
 }
 
 Result<Workqueue> workqueue_of(const Paths& paths, const CryptDevice& device) {
@@ -129,8 +130,7 @@ class Counting {
 // The rows of SUBJECT once for each of LOADS, and its values likewise: an arm is a scope under a load.
 void add_loads(Subject& subject, const std::vector<std::string>& loads) {
     const std::vector<Row> scopes = std::exchange(subject.rows, {});
-    std::vector<std::string>& values = subject.settings.front().values;
-    const std::vector<std::string> words = std::exchange(values, {});
+    const std::vector<Values> words = std::exchange(subject.values, {});
     for (const std::string& load : loads) {
         const std::size_t reference = subject.rows.size();
         for (Row row : scopes) {
@@ -138,14 +138,15 @@ void add_loads(Subject& subject, const std::vector<std::string>& loads) {
             row.reference = reference;
             subject.rows.push_back(std::move(row));
         }
-        values.insert(values.end(), words.begin(), words.end());
+        subject.values.insert(subject.values.end(), words.begin(), words.end());
     }
 }
 
 Status measure_scopes(const BenchTools& tools, const ScopesOf& machine, const BenchSettings& s,
                       Measured& out) {
     const Lab& lab = tools.lab;
-    const auto device = make_device(lab);
+    OwnedStore store(lab.paths.lab(), OwnedStore::Of::lab);
+    const auto device = make_device(lab.devices, store);
     if (!device) return tl::unexpected(device.error());
     auto workqueue = workqueue_of(lab.paths, *device);
     if (!workqueue) return tl::unexpected(workqueue.error());
@@ -167,7 +168,7 @@ Status measure_scopes(const BenchTools& tools, const ScopesOf& machine, const Be
     settings.max_pairs = s.rounds;
     Rounds rounds(subject->rows, settings, {"MB/s", true}, true);
     // One run first warms up caches and pools.
-    auto done = compare(lab, *subject, rounds, 1, measure);
+    auto done = compare(lab, store, *subject, rounds, 1, measure);
     out.rounds = rounds.count();
     out.rows = rounds.rows();
     return done;
@@ -220,8 +221,8 @@ Result<Figures> Fio::run(const CryptDevice& device, const BenchSettings& setting
 
 Measured run_bench(const BenchTools& tools, const ScopesOf& machine, const BenchSettings& settings) {
     Measured out;
-    const auto done = run_guarded(tools.lab, "bench", "a device or its setting is left",
-                                  [&] { return measure_scopes(tools, machine, settings, out); });
+    const auto done =
+        run_guarded(tools.lab, "bench", [&] { return measure_scopes(tools, machine, settings, out); });
     if (!done) out.stopped = done.error().text;
     return out;
 }

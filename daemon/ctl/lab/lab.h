@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "ctl/lab/arms.h"
 #include "ctl/lab/devices.h"
-#include "ctl/lab/left.h"
+#include "ctl/lab/lab_files.h"
 #include "ctl/lab/rounds.h"
 #include "ctl/lab/runner.h"
 #include "machine/paths.h"
@@ -22,9 +22,9 @@ struct Lab {
     Processes& processes;
     Devices& devices;
 
-    [[nodiscard]] LeftStore left() const { return LeftStore(paths.lab()); }
-    // put_back() of this machine.
-    bool put_back(Log& log, bool again) const;
+    // Puts back what lab.json has, or, if SLOTS, the slots that a killed daemon left; logs and keeps what
+    // could not be put back. Returns whether nothing is left.
+    bool put_back(Log& log, bool slots = false) const;
 };
 
 // Takes the lock against the daemon and other runs, and puts back what earlier ones left, also slots of a
@@ -33,15 +33,12 @@ struct Lab {
 int in_lab(const Lab& lab, bool only_restore, const std::function<int()>& work);
 
 // Does WORK of COMMAND ("ab" or "bench"), and then always puts back the machine: in the guardian, or in this
-// process if the guardian was killed. Error: that of the work, else LEFT if something is left.
-Status run_guarded(const Lab& lab, const std::string& command, const std::string& left,
-                   const std::function<Status()>& work);
-
-// Checks whether write_output() could write to PATH now, so that a mistyped name does not cost a long run.
-Status check_output(const std::string& path);
+// process if the guardian was killed. Error: that of the work, else that something is left.
+Status run_guarded(const Lab& lab, const std::string& command, const std::function<Status()>& work);
 
 // Runs ROUNDS of SUBJECT, with progress on stderr. An error ends them; ROUNDS keeps the earlier measurements.
-Status compare(const Lab& lab, const Subject& subject, Rounds& rounds, unsigned warm_ups,
+// STORE: lab.json.
+Status compare(const Lab& lab, OwnedStore& store, const Subject& subject, Rounds& rounds, unsigned warm_ups,
                const std::function<Result<Figures>(std::size_t arm)>& measure);
 
 }  // namespace wq::lab

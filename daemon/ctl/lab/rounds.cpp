@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <numeric>
 
@@ -141,11 +140,7 @@ Summary summary_of(std::vector<double> values) {
     const std::size_t n = values.size();
     out.min = values.front();
     out.max = values.back();
-    out.mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(n);
     out.median = n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-    double squares = 0;
-    for (const double value : values) squares += (value - out.mean) * (value - out.mean);
-    if (n > 1) out.deviation = std::sqrt(squares / static_cast<double>(n - 1));
     return out;
 }
 

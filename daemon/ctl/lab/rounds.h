@@ -100,9 +100,7 @@ class Rounds {
 
 // Statistics of a sample; all 0 if it is empty.
 struct Summary {
-    double mean = 0;
     double median = 0;
-    double deviation = 0;  // standard deviation; 0 for a single value
     double min = 0;
     double max = 0;
 };

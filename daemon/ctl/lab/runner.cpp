@@ -104,9 +104,7 @@ Status Child::start(const std::vector<std::string>& words) {
     if (!null) return fail_errno("/dev/null", errno);
     auto error = make_pipe("pipe"), captured = make_pipe("pipe");
     if (!error || !captured) return tl::unexpected(error ? captured.error() : error.error());
-    const int out = output_ == Output::drop   ? null.get()
-                    : output_ == Output::show ? STDERR_FILENO
-                                              : (*captured)[1].get();
+    const int out = output_ == Output::drop ? null.get() : (*captured)[1].get();
     std::vector<char*> argv;
     for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
     argv.push_back(nullptr);
@@ -219,7 +217,6 @@ Result<Ran> Processes::run(const std::vector<std::string>& words, Output output,
         return tl::unexpected(done.error());
     }
     const int status = child.reap();
-    if (output == Output::capture_and_show) (void)write_all(STDERR_FILENO, run.output);
     if (WIFSIGNALED(status))
         run.failure = "killed by " + signal_name(WTERMSIG(status));
     else if (WEXITSTATUS(status) != 0)

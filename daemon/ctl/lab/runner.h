@@ -69,8 +69,8 @@ class Guardian {
 
 inline constexpr std::size_t kMostOutput = 16U << 20U;  // bytes of a command's output
 
-// What happens to a command's stdout. `capture_all` also captures stderr, which others show.
-enum class Output { drop, show, capture, capture_and_show, capture_all };
+// What happens to a command's stdout. `capture_all` also captures stderr, which is ours otherwise.
+enum class Output { drop, capture, capture_all };
 
 struct Ran {
     std::chrono::nanoseconds wall{};  // CLOCK_MONOTONIC, from before the fork to the exit
@@ -79,8 +79,7 @@ struct Ran {
 };
 
 // Runs commands as child processes, without a shell, found in PATH, with no input, each in its own process
-// group. If we end, the group is killed; the guardian does this even if we are killed by SIGKILL. Shown
-// output goes to stderr.
+// group. If we end, the group is killed; the guardian does this even if we are killed by SIGKILL.
 struct Processes {
     Interrupts interrupts;
     Guardian guardian;

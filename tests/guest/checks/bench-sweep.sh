@@ -12,7 +12,7 @@ crypt_close c0
 note "the kernel's shards: ${pods//$'\n'/ }"
 
 result=/run/wq-tests/bench.json
-wq-tunectl bench --seconds 1 --rounds 6 --load write --save $result || fail "exit code $?"
+wq-tunectl bench --seconds 1 --rounds 6 --load write --json >$result || fail "exit code $?"
 check_eq "all counted, to the end" "6  " "$(jq -r '"\(.rounds) \(.missing) \(.stopped)"' $result)"
 check_eq "shards in the result" "$(wc -l <<<"$pods")" "$(jq '.scopes[] | select(.scope == "cache_shard").pools' $result)"
 check_eq "and as the kernel counts them" "$(wc -l <<<"$pods")" "$(jq '.scopes[] | select(.scope == "cache_shard").median.pools' $result)"

@@ -120,12 +120,13 @@ rm -r /run/wq-tuned
 note "-- what ab left is put back before the tool goes, or its package stays"
 install now
 mkdir -p /run/wq-tuned
-jq -n '{version: 1, entries: [{kind: "arm", name: "on", undo: "[ -e /run/wq-tests/free ]", failed: false}]}' >/run/wq-tuned/lab.json
+jq -n '{version: 1, entries: [{target: "arm on", file: "command", inode: 0, baseline: "[ -e /run/wq-tests/free ]", claim: ["\u0000"],
+  strict: null, holder: "policy", note: "", external: false}]}' >/run/wq-tuned/lab.json
 rm -f /run/wq-tests/free
 dpkg --remove wq-tuned || fail "dpkg --remove: exit code $?"
 ! dpkg --remove wq-tunectl 2>/run/wq-tests/err || fail "it is gone"
 grep -q "to remove the package anyway, delete /run/wq-tuned/lab.json first" /run/wq-tests/err || fail "dpkg says: $(cat /run/wq-tests/err)"
-check_eq "the undo" true "$(jq .entries[0].failed /run/wq-tuned/lab.json)"
+check_eq "the undo" "arm on" "$(jq -r .entries[0].target /run/wq-tuned/lab.json)"
 ! flock /run/wq-tuned/lock dpkg --remove wq-tunectl 2>/run/wq-tests/err || fail "gone beside an ab"
 grep -q "wq-tunectl ab or bench is running" /run/wq-tests/err || fail "dpkg says: $(cat /run/wq-tests/err)"
 touch /run/wq-tests/free
