@@ -213,7 +213,6 @@ std::string why_refused(const CpuSet& mask, const HostCpus& cpus) {
     return "";
 }
 
-constexpr std::size_t kMaxHostName = 255;  // bytes
 const std::vector<std::string_view> kHostKeys = {"name", "when"};
 
 class Loader {
@@ -284,8 +283,6 @@ class Loader {
         const auto same = std::ranges::find(hosts_, host.name, &Host::name);
         if (name == nullptr)
             file.error(*table.value, "a host table needs a name, such as name = \"epyc\"");
-        else if (host.name.size() > kMaxHostName)
-            file.error(*name, fmt::format("name is longer than {} bytes", kMaxHostName));
         else if (!host.name.empty() && same != hosts_.end())
             file.error(*name,
                        fmt::format("host {} already exists ({})", in_quotes(host.name), same->origin.text()));
@@ -314,7 +311,7 @@ class Loader {
             if (const auto why = why_refused(mask.cpus, cpus); !why.empty())
                 errors_.push_back(error_at(place, why));
         };
-        for (const WorkqueueRule& rule : policy_.rules) check(rule.mask, rule.origin);
+        for (const WorkqueueRule& rule : policy_.rules) check(rule.mask, rule.mask_origin);
         check(policy_.default_mask, policy_.origins["default_mask.cpumask"]);
     }
 

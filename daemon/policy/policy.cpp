@@ -20,10 +20,6 @@ std::string date_of(std::int64_t now) {
     return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
 }
 
-bool is_over(const std::string& expires, const std::string& today) {
-    return !expires.empty() && expires < today;
-}
-
 }  // namespace
 
 std::string PolicyError::text() const {
@@ -75,11 +71,17 @@ bool WorkqueueRule::names(const std::string& name) const {
         match, [&](const auto& pattern) { return pattern != "*" && is_match(pattern, name); });
 }
 
-void Policy::expire(std::int64_t now) {
-    const std::string today = date_of(now);
-    for (WorkqueueRule& rule : rules) rule.expired = is_over(rule.expires, today);
-    for (DefaultScopeTable& table : default_scope_tables) table.expired = is_over(table.keys.expires, today);
-    if (!default_scope_tables.empty()) merge_default_scope();
+bool Policy::expire(std::int64_t now) {
+    bool changed = false;
+    const auto look_at = [&changed, today = date_of(now)](bool& expired, const std::string& last_day) {
+        const bool over = !last_day.empty() && last_day < today;
+        changed = changed || over != expired;
+        expired = over;
+    };
+    for (WorkqueueRule& rule : rules) look_at(rule.expired, rule.expires);
+    for (DefaultScopeTable& table : default_scope_tables) look_at(table.expired, table.keys.expires);
+    if (changed && !default_scope_tables.empty()) merge_default_scope();
+    return changed;
 }
 
 void Policy::merge_default_scope() {
@@ -98,15 +100,6 @@ void Policy::merge_default_scope() {
         if (has("evidence")) default_scope.evidence = keys.evidence;
         for (const auto& [key, origin] : places) origins[key] = origin;
     }
-}
-
-bool Policy::is_outdated(std::int64_t now) const {
-    const std::string today = date_of(now);
-    return std::ranges::any_of(
-               rules, [&](const auto& rule) { return rule.expired != is_over(rule.expires, today); }) ||
-           std::ranges::any_of(default_scope_tables, [&](const auto& table) {
-               return table.expired != is_over(table.keys.expires, today);
-           });
 }
 
 std::vector<Origin> Policy::expired_rules() const {

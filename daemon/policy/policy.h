@@ -78,6 +78,7 @@ struct WorkqueueRule {
     bool expired = false;       // as of the last Policy::expire()
     MaskWish mask = {};         // cpumask; written only if a rule requests it
     std::vector<Origin> match_origins = {};  // of each of `match`, if it is from a file
+    Origin mask_origin = {};                 // of cpumask
 
     [[nodiscard]] bool matches(const std::string& name) const;
     // The same, without the pattern "*", which matches every name.
@@ -190,10 +191,9 @@ struct Policy {
     std::vector<HostMatch> hosts;  // all host tables, in the order in which they are merged
 
     // Sets `expired` of each rule and [default_scope] table: whether its last day is over at NOW, in s since
-    // 1970. Expired rules match nothing, and the keys of expired tables do not apply.
-    void expire(std::int64_t now);
-    // Whether expire() would change anything.
-    [[nodiscard]] bool is_outdated(std::int64_t now) const;
+    // 1970. Expired rules match nothing, and the keys of expired tables do not apply. Returns whether
+    // anything changed.
+    bool expire(std::int64_t now);
     [[nodiscard]] std::vector<Origin> expired_rules() const;
     // Whether a rule that has not expired, or [default_mask], requests a mask.
     [[nodiscard]] bool wants_masks() const;

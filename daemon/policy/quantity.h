@@ -29,9 +29,9 @@ Result<Hours> parse_hours(std::string_view text);
 // "0.05": above 0, at most kMaxAlpha.
 Result<double> parse_alpha(std::string_view text);
 // A whole number from 1 to MOST.
-template <auto most>
-Result<std::remove_const_t<decltype(most)>> parse_count(std::string_view text) {
-    const auto number = number_of<std::remove_const_t<decltype(most)>>(text);
+template <class T, T most>
+Result<T> parse_count(std::string_view text) {
+    const auto number = number_of<T>(text);
     if (number && *number >= 1 && *number <= most) return *number;
     return fail(fmt::format("must be 1 to {}", most));
 }

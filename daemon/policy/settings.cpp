@@ -43,11 +43,6 @@ auto read_either(std::string_view no, std::string_view yes) {
     };
 }
 
-Result<double> parse_alpha_or_percentage(std::string_view text) {
-    const auto share = percentage_of(text);
-    return parse_alpha(share ? fmt::format("{}", *share) : text);
-}
-
 // A time from LOW to HIGH, a whole number of Units.
 template <class Unit>
 auto time_within(Unit low, Unit high) {
@@ -146,10 +141,7 @@ std::string why_no_counter(const std::string& name, const Words& more) {
     Words known = more;
     for (const CounterKind& kind : counter_kinds())
         if (!kind.guard_only) known.push_back(kind.name);
-    const auto nearest = suggestion(name, known);
-    return fmt::format(
-        "unknown counter {}{}", in_quotes(name),
-        nearest.empty() ? fmt::format("; known counters: {}", fmt::join(known, ", ")) : nearest);
+    return fmt::format("unknown counter {}; known counters: {}", in_quotes(name), fmt::join(known, ", "));
 }
 
 // An element of a list of counters.
@@ -321,7 +313,7 @@ std::vector<Row<Policy>> all_settings() {
         row("daemon", "on_exit", &Policy::keep_on_exit, read_either("restore", "keep"),
             [](bool keep) { return keep ? "keep" : "restore"; }),
         row("shard", "size", &Policy::shard_size, read_whole(1, kMaxShardSize)),
-        row("judge", "alpha", &JudgeSettings::alpha, read_parsed(parse_alpha_or_percentage)),
+        row("judge", "alpha", &JudgeSettings::alpha, read_parsed(parse_alpha)),
         row("judge", "tolerance", &JudgeSettings::tolerance, read_parsed(parse_percentage), percentage_text),
         time("window", &Judging::window, kMinWindow, kMaxWindow),
         time("washout", &Judging::washout, milliseconds(0), kMaxWindow),
@@ -398,6 +390,7 @@ void read_tables(const TomlTable& top, Policy& policy, std::vector<std::string_v
             known.push_back(each.key);
         }
         table.reject_unknown_keys(known);
+        if (const TomlValue* mask = table.find("cpumask")) rule.mask_origin = table.file->origin(*mask);
     }
     policy.rules.insert(policy.rules.begin(), rules.begin(), rules.end());  // latest source first
     top.reject_unknown_keys(more);

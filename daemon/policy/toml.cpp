@@ -150,7 +150,8 @@ PolicyError told(const TomlFile& file, const std::string& report) {
     place.column = std::clamp(place.column, 1U, static_cast<unsigned>(line.size() + 1));
     if (const std::string advice = without_quotes(line, place); !advice.empty())
         return file.error_at(place, advice);
-    std::string message = "syntax error: " + title.substr(std::min(title.find("toml::"), title.size()));
+    const std::string_view prefix = "[error] ";
+    std::string message = "syntax error: " + title.substr(title.starts_with(prefix) ? prefix.size() : 0);
     if (!note.empty()) message += ": " + note;
     return file.error_at(place, printable(message));
 }

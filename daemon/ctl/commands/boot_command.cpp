@@ -2,7 +2,6 @@
 //
 // `plan --boot`: what only the kernel command line can set, and what its options do to workqueues.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -13,7 +12,6 @@
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
-#include "machine/host_facts.h"
 #include "machine/isolation.h"
 #include "plan/pods.h"
 
@@ -90,7 +88,7 @@ void advise_default(const Machine& machine, BootAdvice& out) {
 //
 // power_efficient (kernel/workqueue.c, workqueue_init_early()): nohz_full= turns it on, even where the
 // command line turns it off. cpu_intensive_thresh_us (wq_cpu_intensive_thresh_init()): 10 ms, more on a CPU
-// with less than 4000 BogoMIPS, unless the command line says how much.
+// with less than 4000 BogoMIPS.
 void note_options(const Paths& paths, const KernelInfo& kernel, std::vector<std::string>& out) {
     constexpr std::uint64_t kUsualHogUs = 10'000;
     const std::string cmdline = read_first_line(paths.cmdline());
@@ -109,34 +107,11 @@ void note_options(const Paths& paths, const KernelInfo& kernel, std::vector<std:
                         isolation.nohz_full.list()));
     const auto hog_us =
         number_of<std::uint64_t>(read_first_line(paths.parameters() + "/cpu_intensive_thresh_us"));
-    if (hog_us == 0U)
-        out.emplace_back(
-            "workqueue.cpu_intensive_thresh_us is 0: the kernel sees no work that holds a CPU, and "
-            "other work of that CPU waits for it");
-    if (hog_us.value_or(0) > kUsualHogUs)
-        out.push_back(fmt::format(
-            "workqueue.cpu_intensive_thresh_us is {:.1f} ms ({}; 10 ms is usual): \"hogged CPU\" and "
-            "the count of hogs mean work that held a CPU for longer",
-            static_cast<double>(*hog_us) / 1000,
-            cmdline.find("cpu_intensive_thresh_us=") != std::string::npos
-                ? "by the command line"
-                : "the kernel took this CPU for slow, or somebody wrote it"));
-}
-
-// Settings outside of this program that move work off its workqueue, or to another kind of workqueue. Whether
-// a mapping of dm-crypt has its flags only an ioctl tells.
-void note_devices(const IoDevices& devices, std::vector<std::string>& out) {
-    if (devices.nvme_tcp_unbound == false)
-        out.push_back(fmt::format(
-            "nvme_tcp.wq_unbound=Y (read when the module is loaded) makes nvme_tcp_wq of {} a target; "
-            "`wq-tunectl ab --arm` shows which is better here",
-            fmt::join(devices.nvme_tcp, ", ")));
-    if (!devices.crypt.empty())
+    if (hog_us == 0U || hog_us.value_or(0) > kUsualHogUs)
         out.push_back(
-            fmt::format("no_read_workqueue and no_write_workqueue of dm-crypt ({}; `cryptsetup refresh "
-                        "--perf-no_read_workqueue`) do without its workqueues; `wq-tunectl ab --arm` "
-                        "shows which is better here",
-                        fmt::join(devices.crypt, ", ")));
+            fmt::format("workqueue.cpu_intensive_thresh_us is {} (µs; 10000 is usual, 0 is off): \"hogged "
+                        "CPU\" and the count of hogs mean work that held a CPU for longer",
+                        *hog_us));
 }
 
 }  // namespace
@@ -149,16 +124,15 @@ int plan_boot(const Options& options) {
         advice.notes.emplace_back("this kernel has no affinity scopes: no boot option makes any");
     advise_shards(options, *machine, advice);
     advise_default(*machine, advice);
-    const auto tree = tree_of(options);
-    if (tree && !machine->kernel.release.empty()) note_options(*tree, machine->kernel, advice.notes);
-    if (tree) note_devices(read_io_devices(*tree), advice.notes);
+    if (const auto tree = tree_of(options); tree && !machine->kernel.release.empty())
+        note_options(*tree, machine->kernel, advice.notes);
     if (options.json) {
         nlohmann::json boot = nlohmann::json::array();
         for (const auto& [option, reason] : advice.options)
             boot.push_back({{"option", option}, {"reason", reason}});
         fmt::print("{}\n", json_text<nlohmann::json>({{"kernel", kernel_json(machine->kernel)},
-                                      {"boot", std::move(boot)},
-                                      {"notes", advice.notes}}));
+                                                      {"boot", std::move(boot)},
+                                                      {"notes", advice.notes}}));
         return kOk;
     }
     if (advice.options.empty()) print_text("The plan needs no boot option.");

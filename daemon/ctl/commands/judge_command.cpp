@@ -130,13 +130,13 @@ CommandRun set_up_judge(CLI::App& command, const Invocation& /*invocation*/) {
     add_setting(command, "--tolerance", "Cost increase that is tolerated, such as 5%; default 0%",
                 parse_percentage, options->tolerance);
     add_setting(command, "--max-pairs", "Pairs after which a comparison is undecided; default 64",
-                parse_count<kMaxPairs>, options->rule.max_pairs);
+                parse_count<unsigned, kMaxPairs>, options->rule.max_pairs);
     add_setting(command, "--candidates", "How many candidates are compared with the reference; default 1",
-                parse_count<kMaxCandidates>, options->rule.candidates);
+                parse_count<unsigned, kMaxCandidates>, options->rule.candidates);
     auto* watch =
         command.add_flag("--watch", options->watch, "Print the pair at which the watch would alarm");
     add_setting(command, "--run-length", "Pairs before a false alarm, on average at least; default 20000",
-                parse_count<kMaxRunLength>, options->rule.run_length)
+                parse_count<std::uint64_t, kMaxRunLength>, options->rule.run_length)
         ->needs(watch);
     return [options] { return judge(*options); };
 }

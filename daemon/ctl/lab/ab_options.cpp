@@ -182,7 +182,7 @@ CommandRun set_up_ab(CLI::App& command, const Invocation& invocation) {
                 Metric::parse, what.metric)
         ->type_name(word::kMetric);
     ab->add_flag("--higher-is-better", what.higher_is_better, "More of the metric is better");
-    add_setting(*ab, "--pairs", "Runs of each arm, at most; default 16", parse_count<kMaxPairs>,
+    add_setting(*ab, "--pairs", "Runs of each arm, at most; default 16", parse_count<unsigned, kMaxPairs>,
                 what.settings.max_pairs);
     ab->add_flag("--all-pairs", what.all_pairs, "Do not stop at verdicts");
     add_setting(*ab, "--alpha",
