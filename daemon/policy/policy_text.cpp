@@ -93,7 +93,8 @@ std::string policy_toml(const Policy& policy, const std::vector<std::string>& fi
     for (const WorkqueueRule& rule : policy.rules) {
         out += fmt::format("\n[[workqueue]]  {}{}\n", toml_comment(rule.origin.text()),
                            rule.expired ? "; it has expired" : "");
-        for (const auto& [key, value] : rule_json(rule).items()) out += key_lines(key, value, "");
+        const Json values = rule_json(rule);
+        for (const auto& [key, value] : values.items()) out += key_lines(key, value, "");
     }
     return out;
 }

@@ -151,6 +151,7 @@ PolicyError told(const TomlFile& file, const std::string& report) {
     if (const std::string advice = without_quotes(line, place); !advice.empty())
         return file.error_at(place, advice);
     const std::string_view prefix = "[error] ";
+    title.erase(title.find_last_not_of(". ") + 1);
     std::string message = "syntax error: " + title.substr(title.starts_with(prefix) ? prefix.size() : 0);
     if (!note.empty()) message += ": " + note;
     return file.error_at(place, printable(message));

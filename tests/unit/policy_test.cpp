@@ -227,11 +227,11 @@ TEST(PolicyMasks, CpusThatTheHostDoesNotHaveOrIsolatesAreRefused) {
     const std::pair<std::vector<std::string>, const char*> cases[] = {
         {{of_all + "3"}, ""},  // CPU 3
         {{of_all + "\"0-9\""}, "0.toml:1:24: cpumask has CPUs 8-9, which this host does not have (0-7)"},
-        {{"", rule + "\"8\""}, "1.toml:1:1: cpumask has CPUs 8, which this host does not have (0-7)"},
-        {{rule + "\"3-6\""}, "0.toml:1:1: cpumask has isolated CPUs 4-5 (isolcpus=, nohz_full=)"},
+        {{"", rule + "\"8\""}, "1.toml:3:11: cpumask has CPUs 8, which this host does not have (0-7)"},
+        {{rule + "\"3-6\""}, "0.toml:3:11: cpumask has isolated CPUs 4-5 (isolcpus=, nohz_full=)"},
         {{host + "\"db-*\"\nworkqueue = [{ match = \"a\", cpumask = \"9\" }]"}, ""},
         {{host + "\"web-*\"\nworkqueue = [{ match = \"a\", cpumask = \"9\" }]"},
-         "0.toml:4:14: cpumask has CPUs 9"},
+         "0.toml:4:39: cpumask has CPUs 9"},
         {{host + "\"db-*\"\n" + of_all + "\"\""}, "0.toml:4:24: cpumask must be a list of CPUs"},
         {{of_all + "\"9\"", of_all + "\"leave\""}, ""}};
     for (const auto& [texts, error] : cases) {

@@ -109,7 +109,7 @@ void note_options(const Paths& paths, const KernelInfo& kernel, std::vector<std:
         number_of<std::uint64_t>(read_first_line(paths.parameters() + "/cpu_intensive_thresh_us"));
     if (hog_us == 0U || hog_us.value_or(0) > kUsualHogUs)
         out.push_back(
-            fmt::format("workqueue.cpu_intensive_thresh_us is {} (µs; 10000 is usual, 0 is off): \"hogged "
+            fmt::format("workqueue.cpu_intensive_thresh_us is {} us (10000 is usual, 0 is off): \"hogged "
                         "CPU\" and the count of hogs mean work that held a CPU for longer",
                         *hog_us));
 }
