@@ -155,7 +155,7 @@ struct Listed {
 // once. An element that is a table may have the key OPTION.
 std::vector<Listed> read_list(const TomlTable& table, const char* key, std::size_t least, const Words& more,
                               const char* option) {
-    static const TomlValue kNoOptions = TomlValue::table_type{};
+    static const TomlValue kNoOptions(TomlValue::table_type{});
     std::vector<Listed> out;
     for (const TomlValue* item : table.elements(key, least, kMaxCounters)) {
         const std::string what = fmt::format("an element of {}", key);
