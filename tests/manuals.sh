@@ -76,9 +76,9 @@ done
 
 # ---- keys and counters of a policy
 
-of_policy=$({ sed -nE '/^std::vector<Setting> all_settings\(\)/,/^}/s/.*(row\("[a-z_]+", |time\(|scope\(|\{"[a-z_]+", )"([a-z_]+)".*/\2/p' daemon/policy/settings.cpp
-  sed -nE '/^std::vector<Setting> all_settings\(\)/,/^}/s/^ +"([a-z_]+)", \[.*/\1/p' daemon/policy/settings.cpp
-  tr '\n' ' ' <daemon/policy/settings.cpp | grep -oE 'k(When|Rule|Host)Keys = \{[^}]*' | grep -oE '"[a-z_]+"' | tr -d '"'; } | sort -u)
+of_policy=$({ tr -s '\n ' ' ' <daemon/policy/settings.cpp | grep -oE '(row(<[A-Za-z]+>)?\((table|"[a-z_]+")|\{ ?(table|"judge")), "[a-z_]+",|time\("[a-z_]+",' | grep -oE '"[a-z_]+",$'
+  sed -nE 's/^ *(\{|ask\()("[a-z_]+"),.*/\2/p' daemon/policy/load_policy.cpp
+  grep -oE 'kHostKeys = \{[^}]*' daemon/policy/load_policy.cpp | grep -oE '"[a-z_]+"'; } | tr -d '",' | sort -u)
 same "keys in wq-tuned.toml(5)" "$of_policy" "$(sed '/^\.Sh COUNTERS/,/^\.Sh /d' man/wq-tuned.toml.5 | keys)"
 same "counters in wq-tuned.toml(5)" \
   "$(sed -nE 's/.*CounterKind\{"([^"]+)".*/\1/p' daemon/counters/counter_table.cpp | sort -u)" "$(section wq-tuned.toml.5 COUNTERS | keys)"

@@ -184,12 +184,7 @@ unsigned shard_size_for(const Options& options, const KernelInfo& kernel, const 
 std::vector<std::string> notes_about(const Options& options, const Policy& policy) {
     const auto tree = tree_of(options);
     const auto names = tree ? WorkqueueFs(*tree).names() : Result<std::vector<std::string>>();
-    std::vector<std::string> out;
-    if (!names || names->empty()) return out;
-    for (const PlacedPattern& found : patterns_without_match(policy, *names))
-        out.push_back(printable(fmt::format("{}: note: {} matches no workqueue that this machine has",
-                                            found.rule.text(), in_quotes(found.pattern))));
-    return out;
+    return names && !names->empty() ? wq::notes_about(policy, *names) : std::vector<std::string>{};
 }
 
 std::string why_switched_off(const KernelInfo& kernel, const Paths& paths) {

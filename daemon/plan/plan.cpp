@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What `auto` chooses, and why.
-//
-// CPUs of a large pool contend for one pool->lock; an idle neighbour cannot take the work of a pool of one
-// core. The kernel's answer since 7.1 is cache_shard: groups of about `size` cores inside one LLC. So: the
-// coarsest scope that stays inside an LLC and whose largest pod would be a single shard. If every LLC is that
-// small, this is `cache`, the default, and nothing is written. The LLCs are the kernel's: its pods of `cache`
-// if they were read, else those of machine/llc_rule.cpp.
+// What `auto` chooses, and why: the coarsest scope that stays inside an LLC and whose largest pod would be a
+// single shard. The LLCs are the kernel's: its pods of `cache` if they were read, else those of
+// machine/llc_rule.cpp.
 //
 // The exception is a virtual machine with N sockets of one CPU, whose LLCs group nothing because its packages
 // group nothing: dm-crypt lost 60% of its throughput there with kernel 6.6. The rule then takes the finest of
@@ -34,6 +30,12 @@ using Pods = std::vector<CpuSet>;
 
 constexpr const char* kOnCommandLine = "workqueue.default_affinity_scope= is on the kernel command line";
 
+const Candidate* candidate_with(const std::vector<Candidate>& candidates, Scope scope) {
+    for (const Candidate& one : candidates)
+        if (std::ranges::find(one.same, scope) != one.same.end()) return &one;
+    return nullptr;
+}
+
 // What we know about one set of CPUs. It is the same for every workqueue with that mask.
 struct Choice {
     std::vector<Candidate> candidates;  // coarsest first
@@ -41,11 +43,7 @@ struct Choice {
     std::string why;
 
     // The candidate whose pods SCOPE makes; nullptr if there is none.
-    [[nodiscard]] const Candidate* with(Scope scope) const {
-        for (const Candidate& one : candidates)
-            if (std::ranges::find(one.same, scope) != one.same.end()) return &one;
-        return nullptr;
-    }
+    [[nodiscard]] const Candidate* with(Scope scope) const { return candidate_with(candidates, scope); }
     [[nodiscard]] bool same_pods(Scope a, Scope b) const { return with(a) != nullptr && with(a) == with(b); }
 };
 
@@ -75,11 +73,8 @@ class Machine {
     [[nodiscard]] bool inside_llcs(const Pods& pods) const;
     [[nodiscard]] std::size_t limit() const { return 2 * size_ - size_ / 2 - 1; }  // most cores of one shard
     // Most cores that choose_wider() joins: more are not nearer to the shard size than one core is.
-    [[nodiscard]] std::size_t most_joined() const {
-        return std::max<std::size_t>(std::size_t{size_} * size_, 2) - 1;
-    }
+    [[nodiscard]] std::size_t most_joined() const { return std::max(std::size_t{size_} * size_, 2UL) - 1; }
     [[nodiscard]] std::string why_not(const Candidate& c, const Pods& pods) const;
-    void add_candidate(Scope scope, const Pods& pods, Choice& choice) const;
     bool choose_inside_llc(const std::vector<Pods>& parts, Choice& choice) const;
     bool choose_wider(const CpuSet& effective, Choice& choice) const;
 
@@ -106,16 +101,6 @@ std::string Machine::why_not(const Candidate& c, const Pods& pods) const {
         return fmt::format("{} exceeds the limit of {} for one-core sockets", what, most_joined());
     if (!inside_llcs(pods)) return fmt::format("`{}` crosses LLCs", name_of(c.scope));
     return fmt::format("{} exceeds the limit of {}", what, limit());
-}
-
-void Machine::add_candidate(Scope scope, const Pods& pods, Choice& choice) const {
-    Candidate candidate{scope, {scope}, pods.size(), SIZE_MAX, 0};
-    for (const CpuSet& pod : pods) {
-        const std::size_t n = cores_.cores_in(pod);
-        candidate.min_cores = std::min(candidate.min_cores, n);
-        candidate.max_cores = std::max(candidate.max_cores, n);
-    }
-    choice.candidates.push_back(std::move(candidate));
 }
 
 bool Machine::choose_inside_llc(const std::vector<Pods>& parts, Choice& choice) const {
@@ -153,13 +138,18 @@ Choice Machine::choose(const CpuSet& effective) const {
     for (const auto& [scope, pods] : pods_) {
         Pods part = restrict_to(pods, effective);
         const auto same = std::find(parts.begin(), parts.end(), part);
-        if (same == parts.end()) {
-            add_candidate(scope, part, choice);
-            parts.push_back(std::move(part));
-        } else {
+        if (same != parts.end()) {
             auto& scopes = choice.candidates[static_cast<std::size_t>(same - parts.begin())].same;
             scopes.insert(scopes.begin(), scope);
+            continue;
         }
+        Candidate& one = choice.candidates.emplace_back(Candidate{scope, {scope}, part.size(), SIZE_MAX, 0});
+        for (const CpuSet& pod : part) {
+            const std::size_t cores = cores_.cores_in(pod);
+            one.min_cores = std::min(one.min_cores, cores);
+            one.max_cores = std::max(one.max_cores, cores);
+        }
+        parts.push_back(std::move(part));
     }
     if (choose_wider(effective, choice) || choose_inside_llc(parts, choice)) return choice;
     if (const Candidate* smt = choice.with(Scope::smt)) {
@@ -200,7 +190,6 @@ class Planner {
     void decide_default(PlanLine& line);
     void decide_by_wish(PlanLine& line, const ScopeWish& wish);
     void settle(PlanLine& line, Scope wanted, const std::string& why, const Choice& choice);
-    [[nodiscard]] std::optional<Scope> effective_after_default(const Workqueue& target) const;
     const Choice& choice_for(const CpuSet& effective);
 
     const PlanInput& in_;
@@ -216,37 +205,26 @@ const Choice& Planner::choice_for(const CpuSet& effective) {
     return found->second;
 }
 
-std::optional<Scope> Planner::effective_after_default(const Workqueue& target) const {
-    return follows_default(target) && default_holds_ ? default_holds_ : target.scope.effective;
-}
-
 void put(PlanLine& line, Finding finding, std::string reason) {
     line.finding = finding;
     line.reason = std::move(reason);
 }
 
 void Planner::settle(PlanLine& line, Scope wanted, const std::string& why, const Choice& choice) {
-    const auto now = effective_after_default(line.target);
-    const bool strict_differs = line.strict && line.target.strict && *line.strict != *line.target.strict;
+    const auto now = line.now;
     line.planned = wanted;
-    if (!now || !choice.same_pods(*now, wanted)) {
-        put(line, Finding::change, why);
-        return;
-    }
+    if (!now || !choice.same_pods(*now, wanted)) return put(line, Finding::change, why);
     line.planned = now;
-    const bool follows = now != line.target.scope.effective;
-    std::string reason = follows ? fmt::format("follows @default to {}", name_of(*now))
-                         : *now == wanted
-                             ? "in place: " + why
-                             : fmt::format("in place: `{}` makes the same pods; {}", name_of(*now), why);
-    if (strict_differs)
-        put(line, Finding::change, fmt::format("the rule has strict = {}; {}", *line.strict, reason));
-    else
-        put(line, Finding::in_place, std::move(reason));
+    put(line, Finding::in_place,
+        now != line.target.scope.effective ? fmt::format("follows @default to {}", name_of(*now))
+        : *now == wanted                   ? "in place: " + why
+                         : fmt::format("in place: `{}` makes the same pods; {}", name_of(*now), why));
+    if (line.strict && line.target.strict && *line.strict != *line.target.strict)
+        put(line, Finding::change, fmt::format("the rule has strict = {}; {}", *line.strict, line.reason));
 }
 
 void Planner::decide_by_wish(PlanLine& line, const ScopeWish& wish) {
-    line.planned = effective_after_default(line.target);
+    line.planned = line.now;
     const bool known = !in_.kernel.scopes.empty() && in_.pods_unknown.empty();
     const Choice* choice = known ? &choice_for(line.target.effective) : nullptr;
     const bool online = known && choice->candidates.front().pools > 0;
@@ -302,19 +280,15 @@ void Planner::decide(PlanLine& line) {
     decide_by_wish(line, rule->wish);
 }
 
-Action action_of(const PlanLine& line, const Policy& policy) {
-    if (line.finding == Finding::in_place) return Action::none;
-    if (line.finding != Finding::change) return Action::skip;
-    const ScopeWish* wish = wish_for(line.target, policy);
-    return wish != nullptr && wish->sets_first() ? Action::set : Action::compare;
-}
-
 PlanLine Planner::line(const Workqueue& target) {
     PlanLine line;
     line.target = target;
-    line.now = effective_after_default(target);
+    line.now = follows_default(target) && default_holds_ ? default_holds_ : target.scope.effective;
     decide(line);
-    line.action = action_of(line, in_.policy);
+    const ScopeWish* wish = wish_for(target, in_.policy);
+    if (line.finding == Finding::in_place) line.action = Action::none;
+    if (line.finding == Finding::change)
+        line.action = wish != nullptr && wish->sets_first() ? Action::set : Action::compare;
     return line;
 }
 
@@ -323,6 +297,10 @@ PlanLine Planner::line(const Workqueue& target) {
 std::string_view name_of(Action action) {
     static constexpr std::array<std::string_view, 4> kNames = {"none", "compare", "set", "skip"};
     return kNames.at(static_cast<std::size_t>(action));
+}
+
+const Candidate* candidate_with(const Planned& plan, Scope scope) {
+    return candidate_with(plan.candidates, scope);
 }
 
 std::string followers_to_leave(const PlanInput& input) {
@@ -339,12 +317,6 @@ const ScopeWish* wish_for(const Workqueue& target, const Policy& policy) {
     if (target.kind == Kind::default_scope) return &policy.default_scope.wish;
     const WorkqueueRule* rule = policy.rule_for(target.name);
     return rule == nullptr ? nullptr : &rule->wish;
-}
-
-const Candidate* candidate_with(const Planned& plan, Scope scope) {
-    for (const Candidate& c : plan.candidates)
-        if (std::find(c.same.begin(), c.same.end(), scope) != c.same.end()) return &c;
-    return nullptr;
 }
 
 void plan_each(const PlanInput& input, const std::function<void(std::size_t, PlanLine)>& take) {

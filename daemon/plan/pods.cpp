@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,12 +23,6 @@ CpuSet joined(std::span<const CpuSet> sets) {
     CpuSet all;
     for (const auto& set : sets) all |= set;
     return all;
-}
-
-std::vector<CpuSet> one_per_cpu(const CpuSet& online) {
-    std::vector<CpuSet> pods;
-    for (unsigned cpu : online.cpus()) pods.push_back(CpuSet{cpu});
-    return pods;
 }
 
 // The CPUs of each of GROUPS: nodes, LLCs.
@@ -56,31 +51,22 @@ std::vector<CpuSet> with_rest(std::vector<CpuSet> pods, const CpuSet& online) {
 
 }  // namespace
 
-std::vector<std::pair<const CpuSet*, unsigned>> CoreIndex::members(const CpuSet& pod) const {
-    std::vector<std::pair<const CpuSet*, unsigned>> out;
-    for (const unsigned cpu : pod.cpus())
-        if (const CpuSet* core = cores_.of(cpu)) out.emplace_back(core, cpu);
-    std::ranges::sort(out);
-    return out;
-}
-
 std::vector<CpuSet> CoreIndex::split(const CpuSet& pod) const {
-    std::vector<CpuSet> parts;
-    const CpuSet* last = nullptr;
-    for (const auto& [core, cpu] : members(pod)) {
-        if (core != last) parts.emplace_back();
-        parts.back().add(cpu);
-        last = core;
-    }
-    sort_by_first(parts);
-    return parts;
+    std::map<const CpuSet*, CpuSet> parts;
+    for (const unsigned cpu : pod.cpus())
+        if (const CpuSet* core = cores_.of(cpu)) parts[core].add(cpu);
+    std::vector<CpuSet> out;
+    for (auto& [core, part] : parts) out.push_back(std::move(part));
+    sort_by_first(out);
+    return out;
 }
 
 std::size_t CoreIndex::cores_in(const CpuSet& pod) const {
-    std::size_t out = 0;
-    const CpuSet* last = nullptr;
-    for (const auto& [core, cpu] : members(pod)) out += std::exchange(last, core) != core ? 1 : 0;
-    return out;
+    std::vector<const CpuSet*> cores;
+    for (const unsigned cpu : pod.cpus())
+        if (const CpuSet* core = cores_.of(cpu)) cores.push_back(core);
+    std::ranges::sort(cores);
+    return static_cast<std::size_t>(std::unique(cores.begin(), cores.end()) - cores.begin());
 }
 
 std::vector<CpuSet> shards_of(std::span<const CpuSet> cores, unsigned size) {
@@ -105,8 +91,11 @@ std::vector<CpuSet> shards_of(const CpuSet& llc, const CoreIndex& cores, unsigne
 std::vector<CpuSet> pods_of(Scope scope, const Topology& topology, unsigned shard_size) {
     if (topology.online.empty()) return {};
     switch (scope) {
-        case Scope::cpu:
-            return one_per_cpu(topology.online);
+        case Scope::cpu: {
+            std::vector<CpuSet> pods;
+            for (const unsigned cpu : topology.online.cpus()) pods.push_back({cpu});
+            return pods;
+        }
         case Scope::smt:
             return with_rest(topology.cores, topology.online);
         case Scope::cache_shard:

@@ -28,8 +28,6 @@ class CoreIndex {
     [[nodiscard]] std::vector<CpuSet> split(const CpuSet& pod) const;
 
   private:
-    // The CPUs of POD that have a core, with it, sorted by core and CPU.
-    [[nodiscard]] std::vector<std::pair<const CpuSet*, unsigned>> members(const CpuSet& pod) const;
     SetOf cores_;
 };
 

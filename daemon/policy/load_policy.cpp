@@ -11,13 +11,12 @@
 #include <sys/sysmacros.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <list>
 #include <map>
 #include <string_view>
-#include <tuple>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -32,10 +31,10 @@ namespace {
 
 // ---- the files of a host
 
-constexpr std::array kFolders = {"/etc", "/run", "/usr/lib"};  // the first one has priority
+constexpr const char* kFolders[] = {"/etc", "/run", "/usr/lib"};  // the first one has priority
 constexpr const char* kMainFile = "/wq-tuned/wq-tuned.toml";
-constexpr std::size_t kMaxPolicyFile = 1 << 20;
 constexpr const char* kDropIns = "/wq-tuned/wq-tuned.toml.d";
+constexpr std::size_t kMaxPolicyFile = 1 << 20;  // bytes
 
 bool is_there(const std::string& path) {
     struct stat st {};
@@ -59,10 +58,6 @@ std::string main_file(const std::string& root) {
     return "";
 }
 
-bool is_drop_in(std::string_view name) {
-    return !name.starts_with('.') && name.ends_with(".toml");
-}
-
 // Adds the drop-ins of FOLDER to PATHS by name, unless PATHS has the name already. Returns false if the
 // folder exists and cannot be read, or everybody may write to it.
 bool list_drop_ins(const std::string& folder, std::map<std::string, std::string>& paths) {
@@ -71,34 +66,8 @@ bool list_drop_ins(const std::string& folder, std::map<std::string, std::string>
     const auto names = names_in(folder);
     if (!names || (st.st_mode & S_IWOTH) != 0) return false;
     for (const std::string& name : *names)
-        if (is_drop_in(name)) paths.emplace(name, folder + "/" + name);
+        if (!name.starts_with('.') && name.ends_with(".toml")) paths.emplace(name, folder + "/" + name);
     return true;
-}
-
-// ---- one file
-
-// Why an open file is rejected, or "".
-std::string refusal(const struct stat& st) {
-    if (!S_ISCHR(st.st_mode) && (st.st_mode & S_IWOTH) != 0)
-        return "everyone may write to it, so it is not trusted (chmod o-w)";
-    if (!S_ISREG(st.st_mode)) return "not a regular file";
-    if (static_cast<std::uintmax_t>(st.st_size) > kMaxPolicyFile) return "larger than 1 MiB";
-    return "";
-}
-
-// Why files in PATH's folder are rejected, or "". Users with write permission on the folder can replace the
-// file, unless the folder has the sticky bit (/tmp).
-std::string refusal_of_folder(const std::string& path) {
-    const std::size_t slash = path.rfind('/');
-    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-    struct stat st {};
-    if (::stat(folder.c_str(), &st) != 0 || (st.st_mode & S_IWOTH) == 0 || (st.st_mode & S_ISVTX) != 0)
-        return "";
-    return "everyone may write to its folder, so it is not trusted (chmod o-w)";
-}
-
-std::string why(int code) {
-    return code == EFBIG ? "larger than 1 MiB" : fail_errno("cannot be read", code).value().text;
 }
 
 }  // namespace
@@ -118,16 +87,23 @@ std::vector<std::string> policy_files(const std::string& root) {
 
 tl::expected<std::string, PolicyError> read_policy_file(const std::string& path) {
     const auto refuse = [&](const std::string& reason) {
-        return tl::unexpected(PolicyError{path, 0, 0, reason, "", 0});
+        return tl::unexpected(PolicyError{path, 0, 0, reason, ""});
     };
+    const auto cannot = [](int code) { return fail_errno("cannot be read", code).value().text; };
     const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
     struct stat st {};
-    if (!fd || ::fstat(fd.get(), &st) != 0) return refuse(why(errno));
+    if (!fd || ::fstat(fd.get(), &st) != 0) return refuse(cannot(errno));
     if (is_dev_null(st)) return std::string();
-    if (const auto reason = refusal(st); !reason.empty()) return refuse(reason);
-    if (const auto reason = refusal_of_folder(path); !reason.empty()) return refuse(reason);
+    if (!S_ISCHR(st.st_mode) && (st.st_mode & S_IWOTH) != 0)
+        return refuse("everyone may write to it, so it is not trusted (chmod o-w)");
+    if (!S_ISREG(st.st_mode)) return refuse("not a regular file");
+    // Who may write to the folder can replace the file, unless the folder has the sticky bit (/tmp).
+    const std::size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    if (::stat(folder.c_str(), &st) == 0 && (st.st_mode & S_IWOTH) != 0 && (st.st_mode & S_ISVTX) == 0)
+        return refuse("everyone may write to its folder, so it is not trusted (chmod o-w)");
     auto text = read_all(fd.get(), kMaxPolicyFile);
-    if (!text) return refuse(why(text.error().code));
+    if (!text) return refuse(text.error().code == EFBIG ? "larger than 1 MiB" : cannot(text.error().code));
     return std::move(*text);
 }
 
@@ -135,121 +111,109 @@ namespace {
 
 // ---- conditions of host tables
 
-// Reads the conditions of a table, and collects the reasons why they do not hold.
-struct Conditions {
-    const TomlTable& when;
-    std::vector<std::string> misses = {};
+enum class Compared { glob, number, version, flag };
 
-    void require(bool is_known, bool holds, const std::string& key, const std::string& is_instead) {
-        if (!is_known)
-            misses.push_back(key + " is not known here");
-        else if (!holds)
-            misses.push_back(key + " is " + is_instead);
-    }
-
-    void glob(const std::string& key, const std::vector<std::string>& words) {
-        const auto pattern = when.get(key, read_text);
-        if (!pattern) return;
-        std::vector<std::string> quoted;
-        for (const std::string& word : words) quoted.push_back(in_quotes(word));
-        require(!words.empty(),
-                std::ranges::any_of(words, [&](auto& word) { return is_match(*pattern, word); }), key,
-                fmt::format("{}, not {}", fmt::join(quoted, " or "), in_quotes(*pattern)));
-    }
-
-    void flag(const std::string& key, std::optional<bool> fact) {
-        if (const auto wanted = when.get(key, read_flag))
-            require(fact.has_value(), fact == wanted, key,
-                    fmt::format("{}, not {}", fact.value_or(false), *wanted));
-    }
-
-    // FACT is empty if it is not known, else SHOWN.
-    void range(const std::string& key, Result<NumberRange> (*parse)(std::string_view),
-               Result<std::string> (*read)(const TomlValue&), const Numbers& fact, const std::string& shown) {
-        const auto wanted = when.get(key, [&](const TomlValue& value) -> Result<NumberRange> {
-            const auto text = read(value);
-            if (!text) return tl::unexpected(text.error());
-            auto out = parse(*text);
-            return out ? out : refusal(value, out.error().text);
-        });
-        if (wanted)
-            require(!fact.empty(), wanted->has(fact), key,
-                    fmt::format("{}, not {}", shown, in_quotes(*read(*when.find(key)))));
-    }
-
-    void number(const std::string& key, std::optional<unsigned> fact) {
-        range(key, NumberRange::of_numbers, read_scalar, fact ? Numbers{*fact} : Numbers{},
-              std::to_string(fact.value_or(0)));
-    }
-
-    void feature(const HostFacts& facts) {
-        std::vector<std::string_view> names;
-        for (const NamedFeature& feature : kFeatures) names.push_back(feature.name);
-        const auto name = when.get("has", [&](const TomlValue& value) { return read_word(value, names); });
-        if (!name) return;
-        const auto value = std::ranges::find(kFeatures, *name, &NamedFeature::name)->value;
-        const auto has = facts.features ? facts.features().*value : std::nullopt;
-        if (!has)
-            misses.push_back(fmt::format("has: whether the kernel has {} is not known here", *name));
-        else if (!*has)
-            misses.push_back(fmt::format("has: this kernel has no {}", *name));
-    }
-
-    void canary(const HostFacts& facts, const std::string& host) {
-        const auto share = when.get("canary", read_parsed(parse_percentage));
-        if (!share) return;
-        if (facts.machine_id.empty())
-            return misses.emplace_back("canary: the machine id is not known here"), void();
-        const double position = canary_position(facts.machine_id, host);
-        if (position >= *share && *share < 1)
-            misses.push_back(fmt::format("canary: this host is at {:.4f}%, not below {}", position * 100,
-                                         *read_scalar(*when.find("canary"))));
-    }
+// A key of `when`. FACT: what it is compared with, as text; empty if that is not known.
+struct Condition {
+    std::string_view key;
+    Compared as;
+    std::vector<std::string> (*fact)(const HostFacts&);
 };
+
+std::vector<std::string> known(const std::string& fact) {
+    return fact.empty() ? std::vector<std::string>{} : std::vector{fact};
+}
+template <class T>
+std::vector<std::string> known(const std::optional<T>& fact) {
+    return fact ? std::vector{fmt::format("{}", *fact)} : std::vector<std::string>{};
+}
+
+constexpr Condition kConditions[] = {
+    {"arch", Compared::glob, [](const HostFacts& host) { return known(host.arch); }},
+    {"cpu_vendor", Compared::glob, [](const HostFacts& host) { return known(host.cpu_vendor); }},
+    {"cpu_model", Compared::glob, [](const HostFacts& host) { return host.cpu_models; }},
+    {"llc_cores", Compared::number, [](const HostFacts& host) { return known(host.llc_cores); }},
+    {"cores", Compared::number, [](const HostFacts& host) { return known(host.cores); }},
+    {"numa_nodes", Compared::number, [](const HostFacts& host) { return known(host.numa_nodes); }},
+    {"smt", Compared::flag, [](const HostFacts& host) { return known(host.smt); }},
+    {"kernel", Compared::version, [](const HostFacts& host) { return known(host.kernel); }},
+    {"hostname", Compared::glob, [](const HostFacts& host) { return known(host.hostname); }},
+    {"virtual", Compared::flag, [](const HostFacts& host) { return known(host.is_virtual); }},
+};
+
+// Why VALUE is not true for FACTS, of which one is enough; "" if it is. An error if it is not valid.
+Result<std::string> why_not(const TomlValue& value, Compared as, const std::vector<std::string>& facts) {
+    const bool is_text =
+        as == Compared::glob || as == Compared::version;  // the TOML number 6.10 would be 6.1
+    const auto text = as == Compared::flag
+                          ? read_flag(value).map([](bool flag) { return fmt::format("{}", flag); })
+                      : is_text ? read_text(value)
+                                : read_scalar(value);
+    if (!text) return tl::unexpected(text.error());
+    const auto holds = [&](const std::string& fact) -> Result<bool> {
+        if (as == Compared::glob) return is_match(*text, fact);
+        if (as == Compared::flag) return fact == *text;
+        return in_range(leading_numbers(fact), *text, as == Compared::version);
+    };
+    if (const auto valid = holds(""); !valid) return refusal(value, valid.error().text);
+    if (std::ranges::any_of(facts, [&](const auto& fact) { return holds(fact).value(); })) return "";
+    return facts.empty() ? "is not known here"
+                         : fmt::format("is {}, not {}", fmt::join(facts, " or "), in_quotes(*text));
+}
+
+Result<std::string> why_not_canary(const TomlValue& value, const HostFacts& facts, const std::string& name) {
+    return read_parsed(parse_percentage)(value).map([&](double share) -> std::string {
+        if (facts.machine_id.empty()) return "is not known here: there is no machine id";
+        const double position = canary_position(facts.machine_id, name);
+        if (position < share || share == 1) return "";
+        return fmt::format("is {:.4f}% for this host, not below {}", position * 100, percentage_text(share));
+    });
+}
+
+Result<std::string> why_not_feature(const TomlValue& value, const HostFacts& facts) {
+    std::vector<std::string_view> names;
+    for (const NamedFeature& feature : kFeatures) names.push_back(feature.name);
+    return read_word(value, names).map([&](const std::string& name) -> std::string {
+        const auto feature = std::ranges::find(kFeatures, name, &NamedFeature::name)->value;
+        const auto has = facts.features ? facts.features().*feature : std::nullopt;
+        if (!has) return name + " is not known here";
+        return *has ? "" : name + " is not true of this kernel";
+    });
+}
 
 // Reads `when` of the host table NAME. Returns why the table does not apply to a host with FACTS: a line for
 // each condition that is false, or whose fact is not known.
 std::vector<std::string> read_when(const TomlTable& when, const HostFacts& facts, const std::string& name) {
-    const auto one = [](const std::string& fact) {
-        return fact.empty() ? std::vector<std::string>{} : std::vector{fact};
+    std::vector<std::string> misses;
+    std::vector<std::string_view> keys;
+    const auto ask = [&](std::string_view key, auto why) {
+        keys.push_back(key);
+        if (const auto found = when.get(std::string(key), why); found && !found->empty())
+            misses.push_back(fmt::format("{} {}", key, printable(*found)));
     };
-    Conditions all{when};
-    all.glob("arch", one(facts.arch));
-    all.glob("cpu_vendor", one(facts.cpu_vendor));
-    all.glob("cpu_model", facts.cpu_models);
-    all.number("llc_cores", facts.llc_cores);
-    all.number("cores", facts.cores);
-    all.number("numa_nodes", facts.numa_nodes);
-    all.flag("smt", facts.smt);
-    // A string: the TOML number 6.10 would be 6.1.
-    all.range("kernel", NumberRange::of_versions, read_text, leading_numbers(facts.kernel),
-              in_quotes(facts.kernel));
-    all.glob("hostname", one(facts.hostname));
-    all.flag("virtual", facts.is_virtual);
-    all.feature(facts);
-    all.canary(facts, name);
-    when.reject_unknown_keys(kWhenKeys);
-    return all.misses;
+    for (const Condition& one : kConditions)
+        ask(one.key, [&](const TomlValue& value) { return why_not(value, one.as, one.fact(facts)); });
+    ask("has", [&](const TomlValue& value) { return why_not_feature(value, facts); });
+    ask("canary", [&](const TomlValue& value) { return why_not_canary(value, facts, name); });
+    when.reject_unknown_keys(keys);
+    return misses;
 }
 
 // ---- files and their host tables
 
-std::string named(const CpuSet& cpus) {
-    return fmt::format("CPU{} {}", cpus.count() == 1 ? "" : "s", cpus.list());
-}
-
 // The kernel would silently drop CPUs that are not possible (kernel/workqueue.c, apply_wqattrs_prepare()),
 // and run unbound work on isolated ones.
 std::string why_refused(const CpuSet& mask, const HostCpus& cpus) {
+    if (cpus.possible.empty()) return "";
     if (const CpuSet missing = mask - cpus.possible; !missing.empty())
-        return fmt::format("cpumask has {}, which this host does not have ({})", named(missing),
+        return fmt::format("cpumask has CPUs {}, which this host does not have ({})", missing.list(),
                            cpus.possible.list());
     if (const CpuSet isolated = mask & cpus.isolated; !isolated.empty())
-        return fmt::format("cpumask has isolated {} (isolcpus=, nohz_full=)", named(isolated));
+        return fmt::format("cpumask has isolated CPUs {} (isolcpus=, nohz_full=)", isolated.list());
     return "";
 }
 
-constexpr std::size_t kMaxHostName = 255;
+const std::vector<std::string_view> kHostKeys = {"name", "when"};
 
 class Loader {
   public:
@@ -262,7 +226,7 @@ class Loader {
         if (source.top) {
             const TomlTable top{&*source.top, &source.file};
             read_tables(top, policy_, {"host"});
-            read_hosts(top);
+            for (const TomlTable& table : top.tables("host", kMaxHosts)) read_host(table);
         }
         // Keys are read in the code's order.
         std::ranges::stable_sort(errors, {}, [](auto& error) { return std::pair(error.line, error.column); });
@@ -270,25 +234,36 @@ class Loader {
     }
 
     tl::expected<Policy, PolicyErrors> merge(const FactsSource& source, PolicyErrors* warnings) {
-        if (errors_.empty()) check_hosts();
+        check_times(policy_);
+        for (const Host& host : hosts_) {  // errors are found before the rollout
+            Policy merged = policy_;
+            if (errors_.empty()) read_tables(host.table, merged, kHostKeys);
+            check_times(merged);
+        }
         if (!errors_.empty()) return tl::unexpected(errors_);
-        if (warnings != nullptr) *warnings = all_warnings();
+        if (warnings != nullptr) warn(policy_, *warnings);
+        const auto names_cpus = [&] {
+            const auto names = [](const MaskWish& mask) { return !mask.cpus.empty(); };
+            return names(policy_.default_mask) ||
+                   std::ranges::any_of(policy_.rules, names, &WorkqueueRule::mask);
+        };
         const bool needs_facts = !hosts_.empty() || names_cpus();
         const HostFacts facts = source && needs_facts ? source() : HostFacts{};  // reading them is expensive
         for (Host& host : hosts_) {
+            if (warnings != nullptr) warn(host.alone, *warnings);
             const auto when = host.table.table("when");
-            HostMatch match{host.name, host.origin, when ? read_when(*when, facts, host.name) : Misses{}};
-            if (match.matches()) read_tables(host.table, policy_, {"name", "when"});
+            HostMatch match{host.name, host.origin, {}};
+            if (when) match.misses = read_when(*when, facts, host.name);
+            if (match.matches()) read_tables(host.table, policy_, kHostKeys);
             policy_.hosts.push_back(std::move(match));
         }
+        check_times(policy_);
         if (names_cpus() && facts.cpus) check_masks(facts.cpus());
-        if (errors_.empty()) check_times(policy_);
         if (!errors_.empty()) return tl::unexpected(errors_);
         return std::move(policy_);
     }
 
   private:
-    using Misses = std::vector<std::string>;
     // Must not move, because tables point to it.
     struct Source {
         TomlFile file;
@@ -301,104 +276,53 @@ class Loader {
         Policy alone;  // what it says, without the rest
     };
 
-    void read_hosts(const TomlTable& top) {
-        const auto tables = top.tables("host");
-        if (tables.size() > kMaxHosts)
-            return top.file->error(*tables[kMaxHosts].value,
-                                   fmt::format("more than {} host tables", kMaxHosts));
-        for (const TomlTable& table : tables) read_host(table);
-    }
-
     void read_host(const TomlTable& table) {
         TomlFile& file = *table.file;
         Host host{table, table.get("name", read_text).value_or(""), file.origin(*table.value), {}};
-        if (!table.has("name"))
+        const TomlValue* name = table.find("name");
+        const auto same = std::ranges::find(hosts_, host.name, &Host::name);
+        if (name == nullptr)
             file.error(*table.value, "a host table needs a name, such as name = \"epyc\"");
-        if (host.name.size() > kMaxHostName)
-            file.error(*table.find("name"), fmt::format("name is longer than {} bytes", kMaxHostName));
-        if (!host.name.empty() && !names_.emplace(host.name, host.origin).second)
-            file.error(*table.find("name"), fmt::format("host {} already exists ({})", in_quotes(host.name),
-                                                        names_[host.name].text()));
+        else if (!host.name.empty() && same != hosts_.end())
+            file.error(*name,
+                       fmt::format("host {} already exists ({})", in_quotes(host.name), same->origin.text()));
         if (const auto when = table.table("when")) read_when(*when, {}, host.name);
-        read_tables(table, host.alone, {"name", "when"});
+        read_tables(table, host.alone, kHostKeys);
         hosts_.push_back(std::move(host));
     }
 
     [[nodiscard]] PolicyError error_at(const Origin& place, std::string message) const {
         for (const Source& source : sources_)
             if (source.file.path == place.file) return source.file.error_at(place, std::move(message));
-        return {place.file, place.line, place.column, std::move(message), "", 0};
+        return {place.file, place.line, place.column, std::move(message), ""};
     }
 
-    // Inconsistent values outside of host tables, or in one host table combined with them. Every host
-    // reports such an error, so it is found before the rollout.
-    void check_hosts() {
-        check_times(policy_);
-        if (!errors_.empty()) return;
-        for (const Host& host : hosts_) {
-            if (host.alone.times.line == 0) continue;
-            Policy merged = policy_;
-            read_tables(host.table, merged, {"name", "when"});
-            check_times(merged);
-        }
-    }
-
+    // Adds an error if these two are inconsistent, unless there are other ones.
     void check_times(const Policy& policy) {
-        if (policy.judge.washout < policy.judge.window) return;
-        const auto said = [&](const char* key, std::chrono::milliseconds time) {
-            const auto found = policy.origins.find(key);
-            return fmt::format("{} ({})", text_of(time),
-                               (found == policy.origins.end() ? Origin{} : found->second).text());
-        };
+        if (!errors_.empty() || policy.judge.washout < policy.judge.window) return;
         errors_.push_back(
             error_at(policy.times, fmt::format("washout must be less than window: it is {}, and window is {}",
-                                               said("judge.washout", policy.judge.washout),
-                                               said("judge.window", policy.judge.window))));
+                                               text_of(policy.judge.washout), text_of(policy.judge.window))));
     }
 
-    [[nodiscard]] bool names_cpus() const {
-        const auto names = [](const MaskWish& mask) { return !mask.cpus.empty(); };
-        return names(policy_.default_mask) || std::ranges::any_of(policy_.rules, names, &WorkqueueRule::mask);
-    }
-
-    // The masks in force, on a host with CPUS. No errors if the possible CPUs are not known.
+    // The masks in force, on a host with CPUS.
     void check_masks(const HostCpus& cpus) {
-        if (cpus.possible.empty()) return;
         const auto check = [&](const MaskWish& mask, const Origin& place) {
             if (const auto why = why_refused(mask.cpus, cpus); !why.empty())
                 errors_.push_back(error_at(place, why));
         };
         for (const WorkqueueRule& rule : policy_.rules) check(rule.mask, rule.mask_origin);
         check(policy_.default_mask, policy_.origins["default_mask.cpumask"]);
-        sort(errors_);
     }
 
-    // Of the rules of all files, and of each host table.
-    [[nodiscard]] PolicyErrors all_warnings() const {
-        PolicyErrors out;
-        const auto add = [&](const Policy& policy) {
-            for (const auto& [place, message] : warnings_about(policy.rules))
-                out.push_back(error_at(place, message));
-        };
-        add(policy_);
-        for (const Host& host : hosts_) add(host.alone);
-        sort(out);
-        return out;
-    }
-
-    // By file, in their order, and place.
-    void sort(PolicyErrors& errors) const {
-        std::ranges::stable_sort(errors, {}, [&](const PolicyError& error) {
-            const auto source =
-                std::ranges::find(sources_, error.file, [](auto& one) { return one.file.path; });
-            return std::tuple(std::distance(sources_.begin(), source), error.line, error.column);
-        });
+    void warn(const Policy& policy, PolicyErrors& warnings) const {
+        for (const auto& [place, message] : warnings_about(policy.rules))
+            warnings.push_back(error_at(place, message));
     }
 
     Policy policy_;
     std::list<Source> sources_;
     std::vector<Host> hosts_;
-    std::map<std::string, Origin> names_;  // of host tables
     PolicyErrors errors_;
 };
 

@@ -20,8 +20,7 @@ namespace wq {
 std::vector<std::string> policy_files(const std::string& root);
 
 // The text of a policy file; a link to /dev/null is empty. An error if the file cannot be read, is not a
-// regular file, is too large, or is writable by everyone, or if its folder is writable by everyone without
-// the sticky bit.
+// regular file, is too large, or if everyone may write to it, or to its folder (without the sticky bit).
 tl::expected<std::string, PolicyError> read_policy_file(const std::string& path);
 
 // Called at most once, and only if a policy has a host table or a mask that names CPUs, because reading a
@@ -30,11 +29,10 @@ using FactsSource = std::function<HostFacts()>;
 
 // Reads FILES, the main file first, and merges them, then the matching host tables in the order of the files.
 // A key of a later source replaces the earlier value, and rules of a later source are tried first. Returns
-// all errors of all files together, in the order of files and lines, also those of host tables that do not
-// match; those of the combination of values only if every single value is valid. CPUs of a mask that this
-// host does not have, or that are isolated at boot, are errors where the mask is in force. No files: the
-// built-in defaults. No FACTS: nothing is known about the host. WARNINGS gets rules that are valid but
-// useless, if there is no error.
+// all errors of all files, in the order of files and lines, also those of host tables that do not match;
+// those of the combination of values, and of CPUs in a mask in force that this host does not have or isolates
+// at boot, only if every single value is valid. No FACTS: nothing is known about the host. WARNINGS gets
+// rules that are valid but useless, if there is no error.
 tl::expected<Policy, PolicyErrors> load_policy(const std::vector<std::string>& files,
                                                const FactsSource& facts = {},
                                                PolicyErrors* warnings = nullptr);

@@ -20,19 +20,6 @@ std::string date_of(std::int64_t now) {
     return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
 }
 
-bool is_over(const auto& rule, const std::string& today) {
-    return !rule.expires.empty() && rule.expires < today;
-}
-
-// White space as wide as the excerpt before the caret: a tab stays a tab, a multi-byte character is one
-// column.
-std::string indent(std::string_view before) {
-    std::string out;
-    for (const char byte : before)
-        if (!is_utf8_continuation(byte)) out += byte == '\t' ? '\t' : ' ';
-    return out;
-}
-
 }  // namespace
 
 std::string PolicyError::text() const {
@@ -42,9 +29,10 @@ std::string PolicyError::text() const {
 
 std::string PolicyError::underlined() const {
     if (line == 0 || excerpt.empty()) return text();
-    std::string out = fmt::format("{}\n{:>5} | {}", text(), line, excerpt);
-    if (caret > 0) out += fmt::format("\n{:>5} | {}^", "", indent(excerpt.substr(0, caret - 1)));
-    return out;
+    std::string blank;  // as wide as what is before the column: a multi-byte character is one
+    for (const char byte : excerpt.substr(0, column - 1))
+        if (!is_utf8_continuation(byte)) blank += byte == '\t' ? '\t' : ' ';
+    return fmt::format("{}\n{:>5} | {}\n{:>5} | {}^", text(), line, excerpt, "", blank);
 }
 
 bool is_match(const std::string& pattern, const std::string& name) {
@@ -83,31 +71,35 @@ bool WorkqueueRule::names(const std::string& name) const {
         match, [&](const auto& pattern) { return pattern != "*" && is_match(pattern, name); });
 }
 
-void Policy::expire(std::int64_t now) {
-    const std::string today = date_of(now);
-    for (WorkqueueRule& rule : rules) rule.expired = is_over(rule, today);
-    for (DefaultScopeTable& table : default_scope_tables) table.expired = is_over(table, today);
-    if (!default_scope_tables.empty()) merge_default_scope();
+bool Policy::expire(std::int64_t now) {
+    bool changed = false;
+    const auto look_at = [&changed, today = date_of(now)](bool& expired, const std::string& last_day) {
+        const bool over = !last_day.empty() && last_day < today;
+        changed = changed || over != expired;
+        expired = over;
+    };
+    for (WorkqueueRule& rule : rules) look_at(rule.expired, rule.expires);
+    for (DefaultScopeTable& table : default_scope_tables) look_at(table.expired, table.keys.expires);
+    if (changed && !default_scope_tables.empty()) merge_default_scope();
+    return changed;
 }
 
 void Policy::merge_default_scope() {
     default_scope = {};
     std::erase_if(origins, [](const auto& item) { return item.first.starts_with("default_scope."); });
-    for (const DefaultScopeTable& table : default_scope_tables) {
-        if (table.expired) continue;
-        if (table.manage) default_scope.manage = *table.manage;
-        if (table.wish) default_scope.wish = *table.wish;
-        if (table.manage || table.wish) default_scope.origin = table.origin;
-        if (!table.expires.empty()) default_scope.expires = table.expires;
-        if (!table.evidence.empty()) default_scope.evidence = table.evidence;
-        for (const auto& [key, origin] : table.origins) origins["default_scope." + key] = origin;
+    for (const auto& [keys, places, expired] : default_scope_tables) {
+        if (expired) continue;
+        const auto has = [&places = places](const std::string& key) {
+            return places.contains("default_scope." + key);
+        };
+        const bool wish = has("scope") || has("candidates") || has("hold");
+        if (has("manage")) default_scope.manage = keys.manage;
+        if (wish) default_scope.wish = keys.wish;
+        if (wish || has("manage")) default_scope.origin = keys.origin;
+        if (has("expires")) default_scope.expires = keys.expires;
+        if (has("evidence")) default_scope.evidence = keys.evidence;
+        for (const auto& [key, origin] : places) origins[key] = origin;
     }
-}
-
-bool Policy::is_outdated(std::int64_t now) const {
-    const std::string today = date_of(now);
-    const auto changes = [&](const auto& rule) { return rule.expired != is_over(rule, today); };
-    return std::ranges::any_of(rules, changes) || std::ranges::any_of(default_scope_tables, changes);
 }
 
 std::vector<Origin> Policy::expired_rules() const {
@@ -115,7 +107,7 @@ std::vector<Origin> Policy::expired_rules() const {
     for (const WorkqueueRule& rule : rules)
         if (rule.expired) out.push_back(rule.origin);
     for (const DefaultScopeTable& table : default_scope_tables)
-        if (table.expired) out.push_back(table.origin);
+        if (table.expired) out.push_back(table.keys.origin);
     return out;
 }
 

@@ -22,8 +22,7 @@ struct PolicyError {
     unsigned line = 0;
     unsigned column = 0;
     std::string message;
-    std::string excerpt;                           // the line with the error, or a part; may be empty
-    unsigned caret = 0;                            // byte of the excerpt at `column`, from 1; 0 = none
+    std::string excerpt;                           // the line with the error; empty if it is long
     [[nodiscard]] std::string text() const;        // "FILE:LINE:COLUMN: MESSAGE"
     [[nodiscard]] std::string underlined() const;  // text(), then the line with a caret under the column
 };
@@ -86,13 +85,17 @@ struct WorkqueueRule {
     [[nodiscard]] bool names(const std::string& name) const;
 };
 
-// The keys of one [default_scope] table.
-struct DefaultScopeTable {
-    std::optional<bool> manage;
-    std::optional<ScopeWish> wish;
+struct DefaultScope {
+    bool manage = true;
+    ScopeWish wish;
+    Origin origin;
     std::string expires = {}, evidence = {};  // as of a rule
-    Origin origin = {};
-    std::map<std::string, Origin> origins = {};  // of its keys
+};
+
+// One [default_scope] table.
+struct DefaultScopeTable {
+    DefaultScope keys;
+    std::map<std::string, Origin> origins = {};  // of those that it has: "default_scope.manage"
     bool expired = false;                        // as of the last Policy::expire()
 };
 
@@ -179,12 +182,7 @@ struct Policy {
     Judging judge;
     unsigned shard_size = kKernelShardSize;  // cores, 1..kMaxShardSize
     std::vector<WorkqueueRule> rules;        // in the order in which they are tried
-    struct DefaultScope {
-        bool manage = true;
-        ScopeWish wish;
-        Origin origin;
-        std::string expires = {}, evidence = {};
-    } default_scope;  // as of the last Policy::expire(), if there are tables
+    DefaultScope default_scope;              // as of the last Policy::expire(), if there are tables
     std::vector<DefaultScopeTable> default_scope_tables;  // the earliest source first
     MaskWish default_mask;  // for the mask of all unbound workqueues, /sys/devices/virtual/workqueue/cpumask
     Metrics metrics;
@@ -193,10 +191,9 @@ struct Policy {
     std::vector<HostMatch> hosts;  // all host tables, in the order in which they are merged
 
     // Sets `expired` of each rule and [default_scope] table: whether its last day is over at NOW, in s since
-    // 1970. Expired rules match nothing, and the keys of expired tables do not apply.
-    void expire(std::int64_t now);
-    // Whether expire() would change anything.
-    [[nodiscard]] bool is_outdated(std::int64_t now) const;
+    // 1970. Expired rules match nothing, and the keys of expired tables do not apply. Returns whether
+    // anything changed.
+    bool expire(std::int64_t now);
     [[nodiscard]] std::vector<Origin> expired_rules() const;
     // Whether a rule that has not expired, or [default_mask], requests a mask.
     [[nodiscard]] bool wants_masks() const;

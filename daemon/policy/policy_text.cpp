@@ -17,34 +17,28 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxComment = 1000;  // bytes; a line of a policy has at most 4096
 
-std::string dotted(const Setting& setting) {
+std::string dotted(const Row<Policy>& setting) {
     return fmt::format("{}.{}", setting.table, setting.key);
 }
 
-Origin origin_of(const Policy& policy, const Setting& setting) {
+std::string origin_of(const Policy& policy, const Row<Policy>& setting) {
     const auto found = policy.origins.find(dotted(setting));
-    return found == policy.origins.end() ? Origin{} : found->second;
+    return found == policy.origins.end() ? "built-in" : found->second.text();
 }
 
-std::string comment(const Origin& origin) {
-    return toml_comment(origin.text());
-}
-
-// Returns "KEY = VALUE  # FILE:LINE"; an array with several elements has one line per element.
+// Returns "KEY = VALUE  # COMMENT"; an array with several elements has one line per element.
 std::string key_lines(const std::string& key, const Json& value, const std::string& comment) {
-    if (!value.is_array() || value.size() == 1)
-        return fmt::format("{} = {}  {}\n", key,
-                           value.is_array() ? "[" + toml_text(value[0]) + "]" : toml_text(value), comment);
-    std::string out = fmt::format("{} = [  {}\n", key, comment);
+    const std::string end = comment.empty() ? "\n" : "  " + toml_comment(comment) + "\n";
+    if (!value.is_array() || value.size() < 2) return fmt::format("{} = {}{}", key, toml_text(value), end);
+    std::string out = fmt::format("{} = [{}", key, end);
     for (const Json& element : value) out += fmt::format("    {},\n", toml_text(element));
     return out + "]\n";
 }
 
-std::string rule_lines(const WorkqueueRule& rule) {
-    std::string out =
-        fmt::format("\n[[workqueue]]  {}{}\n", comment(rule.origin), rule.expired ? "; it has expired" : "");
-    const Json values = rule_json(rule);
-    for (const auto& [key, value] : values.items()) out += fmt::format("{} = {}\n", key, toml_text(value));
+Json rule_json(const WorkqueueRule& rule) {
+    Json out;
+    for (const auto& row : rule_keys())
+        if (Json value = row.value(rule); !value.is_null()) out[row.key] = std::move(value);
     return out;
 }
 
@@ -65,10 +59,11 @@ std::string heading(const Policy& policy, const std::vector<std::string>& files)
 
 // JSON strings are valid TOML strings, except for DEL, which TOML requires to be escaped.
 std::string toml_text(const Json& value) {
-    if (value.is_object()) {
+    if (value.is_structured()) {
         std::vector<std::string> parts;
-        for (const auto& [key, one] : value.items()) parts.push_back(key + " = " + toml_text(one));
-        return fmt::format("{{ {} }}", fmt::join(parts, ", "));
+        for (const auto& [key, one] : value.items())
+            parts.push_back((value.is_object() ? key + " = " : "") + toml_text(one));
+        return fmt::format(fmt::runtime(value.is_object() ? "{{ {} }}" : "[{}]"), fmt::join(parts, ", "));
     }
     std::string text = value.dump();
     for (std::size_t at = text.find('\x7f'); at != std::string::npos; at = text.find('\x7f', at))
@@ -87,15 +82,20 @@ Json glob_or_null(const std::string& text) {
 std::string policy_toml(const Policy& policy, const std::vector<std::string>& files) {
     std::string out = heading(policy, files);
     std::string table;
-    for (const Setting& setting : settings()) {
+    for (const Row<Policy>& setting : settings()) {
         const Json value = setting.value(policy);
         if (value.is_null()) continue;
         if (setting.table != table) out += fmt::format("\n[{}]\n", setting.table);
         table = setting.table;
-        out += key_lines(setting.key, value, comment(origin_of(policy, setting)));
+        out += key_lines(setting.key, value, origin_of(policy, setting));
     }
     if (policy.rules.empty()) out += "\n# No rule: every workqueue is left alone.\n";
-    for (const WorkqueueRule& rule : policy.rules) out += rule_lines(rule);
+    for (const WorkqueueRule& rule : policy.rules) {
+        out += fmt::format("\n[[workqueue]]  {}{}\n", toml_comment(rule.origin.text()),
+                           rule.expired ? "; it has expired" : "");
+        const Json values = rule_json(rule);
+        for (const auto& [key, value] : values.items()) out += key_lines(key, value, "");
+    }
     return out;
 }
 
@@ -107,7 +107,7 @@ std::string hash(const std::string& text) {
 
 Json values_json(const Policy& policy) {
     Json out = Json::object();
-    for (const Setting& setting : settings())
+    for (const Row<Policy>& setting : settings())
         if (Json value = setting.value(policy); !value.is_null())
             out[setting.table][setting.key] = std::move(value);
     out["workqueue"] = Json::array();
@@ -117,8 +117,8 @@ Json values_json(const Policy& policy) {
 
 Json origins_json(const Policy& policy) {
     Json out = Json::object();
-    for (const Setting& setting : settings())
-        if (!setting.value(policy).is_null()) out[dotted(setting)] = origin_of(policy, setting).text();
+    for (const Row<Policy>& setting : settings())
+        if (!setting.value(policy).is_null()) out[dotted(setting)] = origin_of(policy, setting);
     out["workqueue"] = Json::array();
     for (const WorkqueueRule& rule : policy.rules) out["workqueue"].push_back(rule.origin.text());
     return out;

@@ -10,32 +10,18 @@
 
 namespace wq {
 
-struct PlacedPattern {
-    std::string pattern;
-    Origin rule;
-};
-
 // Warnings about RULES, from files, in the order in which they are tried: patterns that match no valid
-// workqueue name, and patterns that can never decide because an earlier pattern of the same file matches all
-// their names. An earlier pattern of another file is fine: this is the purpose of drop-ins. An earlier
-// pattern that expires is also fine.
+// workqueue name, and patterns that can never decide because the same file has the same pattern, or "*",
+// before them in a rule that does not expire.
 std::vector<std::pair<Origin, std::string>> warnings_about(const std::vector<WorkqueueRule>& rules);
-
-// Why the fnmatch(3) pattern PATTERN matches no name of a target, and what to write instead; "" if it can
-// match one.
-std::string why_never_matches(const std::string& pattern);
 
 // What is in force although it cannot be meant, as of the last expire() of POLICY: [default_scope] sets a
 // scope first, and a rule leaves workqueues that follow it.
 PolicyErrors warnings_of(const Policy& policy);
 
-// The patterns of rules in force that can match, but match none of NAMES, the workqueues of a machine.
-std::vector<PlacedPattern> patterns_without_match(const Policy& policy,
-                                                  const std::vector<std::string>& names);
-
-// Whether EARLIER matches every name that LATER matches, where they are equal, EARLIER is plain text and a
-// star, or LATER is plain text. Other cases are not detected.
-bool covers(const std::string& earlier, const std::string& later);
+// A note for each pattern of a rule in force that could match, but matches none of NAMES, the workqueues of a
+// machine.
+std::vector<std::string> notes_about(const Policy& policy, const std::vector<std::string>& names);
 
 // The unbound workqueues that have no folder in sysfs: only the target @default reaches them, and no rule
 // does. What NAME, or all names that the glob NAME can mean, belong to: "NFS", "btrfs". "": none of these.

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 
 #include "base/text.h"
@@ -15,11 +14,6 @@
 #include "policy/toml.h"
 
 namespace wq {
-
-const std::vector<std::string_view> kWhenKeys = {"arch",     "cpu_vendor", "cpu_model", "llc_cores",
-                                                 "cores",    "numa_nodes", "smt",       "kernel",
-                                                 "hostname", "virtual",    "canary",    "has"};
-
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -28,34 +22,25 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr unsigned kMaxMinItems = 1'000'000'000;
-constexpr std::size_t kMaxMatch = 255;  // a workqueue's name has at most 31 bytes
+constexpr std::size_t kMaxMatch = 255;  // bytes; a workqueue's name has at most 31
+constexpr std::size_t kMaxItems = 64;   // elements of a list
 constexpr seconds kDay = std::chrono::hours(24);
-
-// The keys that are not in settings().
-const Words kRuleKeys = {"match", "scope", "candidates", "hold", "strict", "cpumask", "expires", "evidence"};
-const Words kHostKeys = {"name", "when"};
-const Words kTables = {"daemon", "shard", "judge", "metrics", "default_scope", "default_mask", "workqueue"};
 
 // ---- values
 
-auto word_of(Words words) {
-    return [words = std::move(words)](const TomlValue& value) { return read_word(value, words); };
+auto read_whole(std::uint64_t low, std::uint64_t high) {
+    return [=](const TomlValue& value) -> Result<std::uint64_t> {
+        const auto number = static_cast<std::uint64_t>(value.is_integer() ? value.as_integer() : -1);
+        if (number >= low && number <= high) return number;
+        return refusal(value, fmt::format("must be a whole number from {} to {}", low, high));
+    };
 }
 
-Result<Mode> read_mode(const TomlValue& value) {
-    return read_word(value, {"observe", "tune"}).map([](const std::string& word) {
-        return word == "tune" ? Mode::tune : Mode::observe;
-    });
-}
-
-Result<bool> read_keep(const TomlValue& value) {
-    return read_word(value, {"restore", "keep"}).map([](const std::string& word) { return word == "keep"; });
-}
-
-Result<double> parse_alpha_or_percentage(std::string_view text) {
-    const auto share = percentage_of(text);
-    const auto alpha = share ? parse_alpha(fmt::format("{}", *share)) : parse_alpha(text);
-    return alpha ? alpha : fail("must be above 0 and at most 0.5");
+// One of two words: whether it is YES.
+auto read_either(std::string_view no, std::string_view yes) {
+    return [=](const TomlValue& value) -> Result<bool> {
+        return read_word(value, {no, yes}).map([&](const std::string& word) { return word == yes; });
+    };
 }
 
 // A time from LOW to HIGH, a whole number of Units.
@@ -79,11 +64,6 @@ Result<std::string> parse_textfile(std::string_view path) {
     return fail("must be an absolute path that ends in \".prom\", or empty for none");
 }
 
-Result<std::string> read_expires(const TomlValue& value) {
-    const auto day = read_day(value).and_then(parse_date);
-    return day ? day : refusal(value, "must be a day without a time, such as 2027-01-31");
-}
-
 Result<std::string> read_evidence(const TomlValue& value) {
     auto text = read_text(value);
     if (text && text->size() > kMaxEvidence)
@@ -96,42 +76,45 @@ Result<MaskWish> parse_mask(std::string_view text) {
     if (text == "housekeeping") return MaskWish{MaskWish::Kind::housekeeping, {}};
     auto cpus = CpuSet::parse_list(text);
     if (cpus && !cpus->empty()) return MaskWish{MaskWish::Kind::fixed, std::move(*cpus)};
-    return fail(fmt::format("must be {}, or \"housekeeping\" or \"leave\"",
-                            cpus ? "a list with at least one CPU" : "a list of CPUs such as \"0-7\""));
+    return fail("must be a list of CPUs such as \"0-7\", or \"housekeeping\" or \"leave\"");
+}
+
+Json mask_json(const MaskWish& mask) {
+    return mask.kind == MaskWish::Kind::leave ? Json() : Json(mask.text());
+}
+
+Json text_or_null(const std::string& text) {
+    return text.empty() ? Json() : Json(text);
 }
 
 // ---- scopes
 
-Words scope_words() {
+std::vector<Scope> read_candidates(const TomlTable& table) {
     Words words;
     for (const Scope scope : kAllScopes) words.push_back(name_of(scope));
-    return words;
-}
-
-std::vector<Scope> read_candidates(const TomlTable& table) {
     std::vector<Scope> out;
-    for (const auto& [text, value] : table.texts("candidates")) {
-        const auto scope = scope_named(text);
-        if (!scope)
-            table.file->error(*value, "a candidate " + no_such_word(in_quotes(text), text, scope_words()));
-        else if (std::ranges::find(out, *scope) != out.end())
-            table.file->error(*value, fmt::format("the candidate \"{}\" is listed twice", text));
+    for (const TomlValue* value : table.elements("candidates", 1, kMaxItems)) {
+        const auto word = read_word(*value, words);
+        if (!word)
+            table.file->error(*value, "a candidate " + word.error().text);
+        else if (const Scope scope = *scope_named(*word); std::ranges::find(out, scope) != out.end())
+            table.file->error(*value, fmt::format("the candidate \"{}\" is listed twice", *word));
         else
-            out.push_back(*scope);
+            out.push_back(scope);
     }
     return out;
 }
 
-// The scope, candidates and hold of a rule or of [default_scope]; empty if there are none or one is invalid.
-std::optional<ScopeWish> read_wish(const TomlTable& table) {
+// The scope, candidates and hold of a rule or of [default_scope].
+ScopeWish read_wish(const TomlTable& table) {
     using Kind = ScopeWish::Kind;
     Words words = {"auto", "plan", "leave"};
-    for (const std::string_view word : scope_words()) words.push_back(word);
-    const auto word = table.get("scope", word_of(words));
+    for (const Scope scope : kAllScopes) words.push_back(name_of(scope));
     ScopeWish out;
     out.candidates = read_candidates(table);
     out.hold = table.get("hold", read_flag).value_or(false);
-    if (!word && table.has("scope")) return std::nullopt;
+    const auto word = table.get("scope", [&](const TomlValue& value) { return read_word(value, words); });
+    if (!word && table.find("scope") != nullptr) return out;
     const std::string scope = word.value_or("auto");
     const auto named = scope_named(scope);
     out.scope = named.value_or(out.scope);
@@ -139,21 +122,13 @@ std::optional<ScopeWish> read_wish(const TomlTable& table) {
                : scope == "plan"  ? Kind::plan
                : scope == "leave" ? Kind::leave
                                   : Kind::automatic;
-    if (table.has("candidates") && out.kind != Kind::automatic)
-        table.file->error(*table.find("candidates"),
-                          fmt::format("candidates is only for scope = \"auto\", not \"{}\"", scope));
+    if (const TomlValue* found = table.find("candidates"); found && out.kind != Kind::automatic)
+        table.file->error(*found, fmt::format("candidates is only for scope = \"auto\", not \"{}\"", scope));
     if (out.hold && !out.sets_first())
         table.file->error(*table.find("hold"),
                           fmt::format("hold is only for scope = \"plan\" or a scope's name, "
                                       "which are set first, not \"{}\"",
                                       scope));
-    if (!word && !table.has("candidates") && !table.has("hold")) return std::nullopt;
-    return out;
-}
-
-Json candidates_json(const ScopeWish& wish) {
-    Json out;
-    for (const Scope scope : wish.candidates) out.push_back(name_of(scope));
     return out;
 }
 
@@ -163,80 +138,61 @@ Json candidates_json(const ScopeWish& wish) {
 std::string why_no_counter(const std::string& name, const Words& more) {
     const CounterKind* found = find_counter(name);
     if ((found != nullptr && !found->guard_only) || std::ranges::find(more, name) != more.end()) return "";
-    Words known;
+    Words known = more;
     for (const CounterKind& kind : counter_kinds())
         if (!kind.guard_only) known.push_back(kind.name);
-    known.insert(known.end(), more.begin(), more.end());
-    const auto nearest = suggestion(name, known);
-    return fmt::format(
-        "unknown counter {}{}", in_quotes(name),
-        nearest.empty() ? fmt::format("; known counters: {}", fmt::join(known, ", ")) : nearest);
+    return fmt::format("unknown counter {}; known counters: {}", in_quotes(name), fmt::join(known, ", "));
 }
 
-// An element of a list of counters; TABLE unless it is only a name.
+// An element of a list of counters.
 struct Listed {
     std::string counter;
     const TomlValue* value;
-    std::optional<TomlTable> table;
+    TomlTable table;  // of its options; empty if it is only a name
 };
 
-// The list KEY of TABLE, of LEAST to kMaxCounters elements with counters, each once: those of the table of
-// counters and MORE. An element that is a table may have the key MORE_KEY.
-std::optional<std::vector<Listed>> read_list(const TomlTable& table, const char* key, std::size_t least,
-                                             const Words& more, const char* more_key) {
-    TomlFile& file = *table.file;
-    const auto items = table.items(key, least);
-    if (!items) return std::nullopt;
-    if (items->size() > kMaxCounters)
-        file.error(*table.find(key),
-                   fmt::format("{} must have at most {} elements, not {}", key, kMaxCounters, items->size()));
+// The list KEY of TABLE, of at least LEAST elements, with counters of the table of counters and of MORE, each
+// once. An element that is a table may have the key OPTION.
+std::vector<Listed> read_list(const TomlTable& table, const char* key, std::size_t least, const Words& more,
+                              const char* option) {
+    static const TomlValue kNoOptions(TomlValue::table_type{});
     std::vector<Listed> out;
-    for (const TomlValue* item : *items) {
-        std::optional<TomlTable> one;
-        const TomlValue* name = item;
-        if (item->is_table()) {
-            one = TomlTable{item, &file, fmt::format("an element of {}", key)};
-            one->reject_unknown_keys({"counter", more_key});
-            name = one->find("counter");
-            if (name == nullptr)
-                file.error(*item, "this needs the name of a counter, such as counter = \"latency\"");
-        } else if (!item->is_string()) {
-            file.refuse(*item, fmt::format("an element of {} must be a string or a table", key));
-            continue;
-        }
-        const auto counter = one ? one->get("counter", read_text) : read_scalar(*item).value_or("");
-        if (!counter) continue;
-        if (const auto why = why_no_counter(*counter, more); !why.empty())
-            file.error(*name, why);
+    for (const TomlValue* item : table.elements(key, least, kMaxCounters)) {
+        const std::string what = fmt::format("an element of {}", key);
+        const TomlTable options{item->is_table() ? item : &kNoOptions, table.file, what};
+        options.reject_unknown_keys({"counter", option});
+        const TomlValue* name = item->is_table() ? options.find("counter") : item;
+        const auto counter =
+            name == nullptr ? fail("needs a counter, such as counter = \"latency\"") : read_text(*name);
+        const TomlValue& place = name == nullptr ? *item : *name;
+        if (!counter)
+            table.file->error(place, what + " " + counter.error().text);
+        else if (const auto why = why_no_counter(*counter, more); !why.empty())
+            table.file->error(place, why);
         else if (std::ranges::find(out, *counter, &Listed::counter) != out.end())
-            file.error(*name, fmt::format("counter {} is listed twice", in_quotes(*counter)));
-        out.push_back({*counter, item, one});
+            table.file->error(place, fmt::format("counter {} is listed twice", in_quotes(*counter)));
+        else
+            out.push_back({*counter, item, options});
     }
     return out;
 }
 
 void read_judged(const TomlTable& judge, Policy& policy) {
-    const auto list = read_list(judge, "counters", 1, {}, "higher");
-    if (list) policy.judge.counters.clear();
-    for (const auto& [counter, value, table] : list.value_or(std::vector<Listed>{})) {
-        const auto higher = table ? table->get("higher", word_of({"better", "worse"})) : std::nullopt;
-        policy.judge.counters.push_back(
-            {counter, higher ? *higher == "better" : counter_higher_is_better(counter)});
-    }
+    if (judge.find("counters") != nullptr) policy.judge.counters.clear();
+    for (const auto& [counter, value, options] : read_list(judge, "counters", 1, {}, "higher"))
+        policy.judge.counters.push_back({counter, options.get("higher", read_either("worse", "better"))
+                                                      .value_or(counter_higher_is_better(counter))});
 }
 
 void read_guards(const TomlTable& judge, Policy& policy) {
-    const auto list = read_list(judge, "guards", 0, {"throughput", "cpu", "workers", kOthers}, "tolerance");
-    if (list) policy.judge.guards.clear();
-    for (const auto& [counter, value, table] : list.value_or(std::vector<Listed>{})) {
-        const auto tolerance = table ? table->get("tolerance", read_parsed(parse_percentage)) : std::nullopt;
-        if (!table)
-            judge.file->error(
-                *value,
-                "an element of guards must be a table, such as { counter = \"cpu\", tolerance = \"5%\" }");
-        else if (!table->has("tolerance"))
-            judge.file->error(*value, "this needs a tolerance, such as tolerance = \"2%\"");
-        policy.judge.guards.push_back({counter, tolerance.value_or(0)});
+    const Words more = {"throughput", "cpu", "workers", kOthers};
+    if (judge.find("guards") != nullptr) policy.judge.guards.clear();
+    for (const auto& [counter, value, options] : read_list(judge, "guards", 0, more, "tolerance")) {
+        if (options.find("tolerance") == nullptr)
+            judge.file->error(*value,
+                              "this needs a tolerance, such as { counter = \"cpu\", tolerance = \"5%\" }");
+        policy.judge.guards.push_back(
+            {counter, options.get("tolerance", read_parsed(parse_percentage)).value_or(0)});
     }
 }
 
@@ -257,61 +213,107 @@ Json guards_json(const Policy& policy) {
     return out;
 }
 
-// ---- the table of settings
+// ---- the tables of keys
 
-auto& field_of(auto& policy, auto Policy::*field) {
-    return policy.*field;
-}
-auto& field_of(auto& policy, auto Judging::*field) {
-    return policy.judge.*field;
-}
-auto& field_of(auto& policy, auto JudgeSettings::*field) {
-    return policy.judge.settings.*field;
-}
-auto& field_of(auto& policy, auto Metrics::*field) {
-    return policy.metrics.*field;
+template <class T>
+auto& field_of(T& whole, auto field) {
+    if constexpr (requires { whole.*field; })
+        return whole.*field;
+    else if constexpr (requires { whole.judge.*field; })
+        return whole.judge.*field;
+    else if constexpr (requires { whole.judge.settings.*field; })
+        return whole.judge.settings.*field;
+    else
+        return whole.metrics.*field;
 }
 
 // READ: for TomlTable::get(). PRINT: the opposite.
-template <class Field, class Read, class Print>
-Setting row(const char* table, const char* key, Field field, Read read, Print print) {
+template <class T = Policy, class Read, class Print>
+Row<T> row(const char* table, const char* key, auto field, Read read, Print print) {
     return {table, key,
-            [=](const TomlTable& from, Policy& policy) {
-                using T = std::remove_cvref_t<decltype(field_of(policy, field))>;
-                if (auto value = from.get(key, read)) field_of(policy, field) = static_cast<T>(*value);
+            [=](const TomlTable& from, T& out) {
+                if (auto value = from.get(key, read))
+                    field_of(out, field) =
+                        static_cast<std::remove_cvref_t<decltype(field_of(out, field))>>(*value);
             },
-            [=](const Policy& policy) -> Json { return print(field_of(policy, field)); }};
+            [=](const T& of) -> Json { return print(field_of(of, field)); }};
 }
 
-template <class Field, class Read>
-Setting row(const char* table, const char* key, Field field, Read read) {
-    return row(table, key, field, read, [](const auto& value) { return value; });
+template <class T = Policy, class Read>
+Row<T> row(const char* table, const char* key, auto field, Read read) {
+    return row<T>(table, key, field, read, [](const auto& value) { return value; });
 }
 
-Json text_or_null(const std::string& text) {
-    return text.empty() ? Json() : Json(text);
+// The keys that rules and [default_scope] have in common.
+template <class T>
+std::vector<Row<T>> wish_keys(const char* table) {
+    const auto with_scope = [](const TomlTable&, T&) {};  // read_wish() reads it
+    return {
+        {table, "scope", [](const TomlTable& from, T& out) { out.wish = read_wish(from); },
+         [](const T& of) -> Json { return of.wish.text(); }},
+        {table, "candidates", with_scope,
+         [](const T& of) {
+             Json out;
+             for (const Scope scope : of.wish.candidates) out.push_back(name_of(scope));
+             return out;
+         }},
+        {table, "hold", with_scope, [](const T& of) { return of.wish.hold ? Json(true) : Json(); }},
+        row<T>(table, "expires", &T::expires, read_day, text_or_null),
+        row<T>(table, "evidence", &T::evidence, read_evidence, text_or_null),
+    };
 }
 
-std::vector<Setting> all_settings() {
-    using Default = DefaultScopeTable;
+void read_match(const TomlTable& table, WorkqueueRule& rule) {
+    if (table.find("match") == nullptr)
+        table.file->error(*table.value, "a rule needs a match, such as match = \"kcryptd-*\"");
+    for (const TomlValue* value : table.elements("match", 1, kMaxItems)) {
+        auto text = read_text(*value);
+        if (text && text->size() > kMaxMatch) text = fail(fmt::format("is longer than {} bytes", kMaxMatch));
+        if (!text) table.file->error(*value, "match " + text.error().text);
+        rule.match.push_back(text.value_or(""));
+        rule.match_origins.push_back(table.file->origin(*value));
+    }
+}
+
+std::vector<Row<WorkqueueRule>> all_rule_keys() {
+    const char* const table = "workqueue";
+    auto out = wish_keys<WorkqueueRule>(table);
+    out.insert(out.begin(), {table, "match", read_match, [](const WorkqueueRule& rule) {
+                                 return rule.match.size() == 1 ? Json(rule.match[0]) : Json(rule.match);
+                             }});
+    out.push_back(row<WorkqueueRule>(table, "strict", &WorkqueueRule::strict, read_flag,
+                                     [](auto strict) { return strict ? Json(*strict) : Json(); }));
+    out.push_back(
+        row<WorkqueueRule>(table, "cpumask", &WorkqueueRule::mask, read_parsed(parse_mask), mask_json));
+    return out;
+}
+
+// Of [default_scope]: what is read into the last of its tables, and what is in force.
+std::vector<Row<Policy>> default_scope_keys() {
+    const char* const table = "default_scope";
+    auto keys = wish_keys<DefaultScope>(table);
+    keys.insert(keys.begin(), row<DefaultScope>(table, "manage", &DefaultScope::manage, read_flag));
+    std::vector<Row<Policy>> out;
+    for (const auto& each : keys)
+        out.push_back({table, each.key,
+                       [read = each.read](const TomlTable& from, Policy& policy) {
+                           read(from, policy.default_scope_tables.back().keys);
+                       },
+                       [value = each.value](const Policy& policy) { return value(policy.default_scope); }});
+    return out;
+}
+
+std::vector<Row<Policy>> all_settings() {
     const auto time = [](const char* key, auto field, auto low, auto high) {
         return row("judge", key, field, time_within(low, high), [](auto t) { return text_of(t); });
     };
-    // Of [default_scope]: what is read into the last of its tables, and what is in force.
-    const auto scope = [](const char* key, void (*read)(const TomlTable&, Default&),
-                          Json (*value)(const Policy::DefaultScope&)) {
-        return Setting{
-            "default_scope", key,
-            [=](const TomlTable& table, Policy& policy) { read(table, policy.default_scope_tables.back()); },
-            [=](const Policy& policy) { return value(policy.default_scope); }};
-    };
-    const auto with_scope = [](const TomlTable&, Default&) {};  // read_wish() reads it
-    return {
-        row("daemon", "mode", &Policy::mode, read_mode, [](Mode mode) { return name_of(mode); }),
-        row("daemon", "on_exit", &Policy::keep_on_exit, read_keep,
+    std::vector<Row<Policy>> out = {
+        row("daemon", "mode", &Policy::mode, read_either("observe", "tune"),
+            [](Mode mode) { return name_of(mode); }),
+        row("daemon", "on_exit", &Policy::keep_on_exit, read_either("restore", "keep"),
             [](bool keep) { return keep ? "keep" : "restore"; }),
         row("shard", "size", &Policy::shard_size, read_whole(1, kMaxShardSize)),
-        row("judge", "alpha", &JudgeSettings::alpha, read_parsed(parse_alpha_or_percentage)),
+        row("judge", "alpha", &JudgeSettings::alpha, read_parsed(parse_alpha)),
         row("judge", "tolerance", &JudgeSettings::tolerance, read_parsed(parse_percentage), percentage_text),
         time("window", &Judging::window, kMinWindow, kMaxWindow),
         time("washout", &Judging::washout, milliseconds(0), kMaxWindow),
@@ -327,120 +329,71 @@ std::vector<Setting> all_settings() {
         time("jitter", &Judging::jitter, seconds(0), 7 * kDay),
         time("settle", &Judging::settle, seconds(0), kDay),
         row("judge", "hours", &Judging::hours, read_parsed(parse_hours), hours_text),
-        scope(
-            "manage", [](auto& t, auto& out) { out.manage = t.get("manage", read_flag); },
-            [](auto& now) -> Json { return now.manage; }),
-        scope(
-            "scope", [](auto& t, auto& out) { out.wish = read_wish(t); },
-            [](auto& now) -> Json { return now.wish.text(); }),
-        scope("candidates", with_scope, [](auto& now) { return candidates_json(now.wish); }),
-        scope("hold", with_scope, [](auto& now) { return now.wish.hold ? Json(true) : Json(); }),
-        scope(
-            "expires", [](auto& t, auto& out) { out.expires = t.get("expires", read_expires).value_or(""); },
-            [](auto& now) { return text_or_null(now.expires); }),
-        scope(
-            "evidence",
-            [](auto& t, auto& out) { out.evidence = t.get("evidence", read_evidence).value_or(""); },
-            [](auto& now) { return text_or_null(now.evidence); }),
         row("default_mask", "cpumask", &Policy::default_mask, read_parsed(parse_mask),
             [](const MaskWish& mask) { return mask.text(); }),
         row("metrics", "textfile", &Metrics::textfile, read_parsed(parse_textfile)),
     };
+    const auto keys = default_scope_keys();
+    out.insert(out.end() - 2, keys.begin(), keys.end());
+    return out;
 }
 
+// Reads the table NAME, of which TABLE is the one of a source.
 void read_settings(const TomlTable& table, const std::string& name, Policy& policy) {
     const bool is_scope = name == "default_scope";
     if (is_scope) policy.default_scope_tables.emplace_back();
     Words known;
-    for (const Setting& setting : settings())
-        if (setting.table == name) {
-            setting.read(table, policy);
-            known.push_back(setting.key);
-            const TomlValue* value = table.find(setting.key);
-            if (value == nullptr) continue;
-            const Origin origin = table.file->origin(*value);
-            policy.origins[name + "." + setting.key] = origin;
-            if (setting.key == "window" || setting.key == "washout") policy.times = origin;
-            if (is_scope) policy.default_scope_tables.back().origins[setting.key] = origin;
-        }
+    for (const Row<Policy>& setting : settings()) {
+        if (setting.table != name) continue;
+        setting.read(table, policy);
+        known.push_back(setting.key);
+        const TomlValue* value = table.find(setting.key);
+        if (value == nullptr) continue;
+        const Origin origin = table.file->origin(*value);
+        auto& origins = is_scope ? policy.default_scope_tables.back().origins : policy.origins;
+        origins[name + "." + setting.key] = origin;
+        if (setting.key == "window" || setting.key == "washout") policy.times = origin;
+    }
     table.reject_unknown_keys(known);
     if (!is_scope) return;
-    DefaultScopeTable& read = policy.default_scope_tables.back();
-    const auto place = read.origins.find(table.has("scope") ? "scope" : "manage");
-    read.origin = place == read.origins.end() ? table.file->origin(*table.value) : place->second;
+    const TomlValue* scope = table.find("scope");
+    policy.default_scope_tables.back().keys.origin = table.file->origin(scope ? *scope : *table.value);
     policy.merge_default_scope();
-}
-
-WorkqueueRule read_rule(const TomlTable& table) {
-    TomlFile& file = *table.file;
-    WorkqueueRule rule;
-    rule.origin = file.origin(*table.value);
-    if (!table.has("match")) file.error(*table.value, "a rule needs a match, such as match = \"kcryptd-*\"");
-    for (auto& [text, value] : table.texts("match")) {
-        if (text.size() > kMaxMatch)
-            file.error(*value, fmt::format("match is longer than {} bytes", kMaxMatch));
-        rule.match.push_back(std::move(text));
-        rule.match_origins.push_back(file.origin(*value));
-    }
-    rule.wish = read_wish(table).value_or(ScopeWish{});
-    rule.strict = table.get("strict", read_flag);
-    rule.mask = table.get("cpumask", read_parsed(parse_mask)).value_or(MaskWish{});
-    if (const TomlValue* mask = table.find("cpumask")) rule.mask_origin = file.origin(*mask);
-    rule.expires = table.get("expires", read_expires).value_or("");
-    rule.evidence = table.get("evidence", read_evidence).value_or("");
-    table.reject_unknown_keys(kRuleKeys);
-    return rule;
 }
 
 }  // namespace
 
-const std::vector<Setting>& settings() {
-    static const std::vector<Setting> kSettings = all_settings();
+const std::vector<Row<Policy>>& settings() {
+    static const auto kSettings = all_settings();
     return kSettings;
 }
 
+const std::vector<Row<WorkqueueRule>>& rule_keys() {
+    static const auto kRuleKeys = all_rule_keys();
+    return kRuleKeys;
+}
+
 void read_tables(const TomlTable& top, Policy& policy, std::vector<std::string_view> more) {
-    for (const std::string_view name : kTables)
-        if (name != "workqueue")
-            if (const auto table = top.table(std::string(name)))
-                read_settings(*table, std::string(name), policy);
-    const auto tables = top.tables("workqueue");
-    if (tables.size() > kMaxRules) {
-        top.file->error(*tables[kMaxRules].value, fmt::format("more than {} rules", kMaxRules));
-    } else {
-        std::vector<WorkqueueRule> rules;
-        for (const TomlTable& table : tables) rules.push_back(read_rule(table));
-        policy.rules.insert(policy.rules.begin(), rules.begin(), rules.end());  // latest source first
+    more.emplace_back("workqueue");
+    for (const Row<Policy>& setting : settings()) {
+        if (std::ranges::find(more, setting.table) != more.end()) continue;
+        more.push_back(setting.table);
+        if (const auto table = top.table(setting.table)) read_settings(*table, setting.table, policy);
     }
-    more.insert(more.end(), kTables.begin(), kTables.end());
+    std::vector<WorkqueueRule> rules;
+    for (const TomlTable& table : top.tables("workqueue", kMaxRules)) {
+        Words known;
+        WorkqueueRule& rule = rules.emplace_back();
+        rule.origin = table.file->origin(*table.value);
+        for (const auto& each : rule_keys()) {
+            each.read(table, rule);
+            known.push_back(each.key);
+        }
+        table.reject_unknown_keys(known);
+        if (const TomlValue* mask = table.find("cpumask")) rule.mask_origin = table.file->origin(*mask);
+    }
+    policy.rules.insert(policy.rules.begin(), rules.begin(), rules.end());  // latest source first
     top.reject_unknown_keys(more);
-}
-
-Json rule_json(const WorkqueueRule& rule) {
-    Json out = {{"match", rule.match.size() == 1 ? Json(rule.match[0]) : Json(rule.match)},
-                {"scope", rule.wish.text()}};
-    if (!rule.wish.candidates.empty()) out["candidates"] = candidates_json(rule.wish);
-    if (rule.wish.hold) out["hold"] = true;
-    if (rule.strict) out["strict"] = *rule.strict;
-    if (rule.mask.kind != MaskWish::Kind::leave) out["cpumask"] = rule.mask.text();
-    if (!rule.expires.empty()) out["expires"] = rule.expires;
-    if (!rule.evidence.empty()) out["evidence"] = rule.evidence;
-    return out;
-}
-
-std::vector<std::string> homes_of(std::string_view key) {
-    std::vector<std::string> out;
-    for (const Setting& setting : settings())
-        if (key == setting.key) out.push_back("in [" + setting.table + "]");
-    const auto add = [&](const char* home, const Words& keys) {
-        if (std::ranges::find(keys, key) != keys.end() || (&keys == &kTables && key == "host"))
-            out.emplace_back(home);
-    };
-    add("in [[workqueue]]", kRuleKeys);
-    add("in [[host]]", kHostKeys);
-    add("in when of [[host]]", kWhenKeys);
-    add("at the top level", kTables);
-    return out;
 }
 
 }  // namespace wq

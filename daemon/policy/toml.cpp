@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "policy/toml.h"
 
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <sstream>
 
 #include "base/text.h"
+#include "policy/quantity.h"
 #include "policy/rule_warnings.h"
-#include "policy/settings.h"
 
 namespace wq {
 namespace {
 
-constexpr std::size_t kMaxMistakes = 1000;  // enough for any reader
-constexpr std::size_t kMaxItems = 64;       // elements of an array
-constexpr std::size_t kExcerpt = 100;       // bytes
-constexpr unsigned kMaxDepth = 16;          // brackets
-constexpr unsigned kMaxDots = 128;          // per line
-constexpr std::size_t kMaxBinary = 64;      // with 0b
+constexpr std::size_t kMaxExcerpt = 160;  // bytes of a line that is shown
+constexpr unsigned kMaxDepth = 16;        // brackets
+constexpr unsigned kMaxDots = 128;        // per line
+constexpr std::size_t kMaxBinary = 64;    // with 0b
 
 struct Flaw {
     std::size_t offset;
@@ -86,26 +85,33 @@ std::optional<Flaw> find_flaw(std::string_view text) {
 
 // ---- syntax errors
 
-// What the library shows of a line: its number and text, the column of its mark, and the note there.
-struct Shown {
-    unsigned line = 0;
-    std::size_t column = 0;
-    std::string_view text;
-    std::string_view note;
-};
-
-std::string_view next_line(std::string_view& rest) {
-    const auto line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    return line;
+unsigned line_at(std::string_view text, std::size_t offset) {
+    return static_cast<unsigned>(1 + std::ranges::count(text.substr(0, offset), '\n'));
 }
 
-std::string_view trimmed_left(std::string_view text, const char* what) {
+std::string trimmed_left(const std::string& text, const char* what) {
     return text.substr(std::min(text.find_first_not_of(what), text.size()));
 }
 
-// The last line of the file that REPORT shows. The library keeps no other place of an error that both
-// versions have:
+// What to tell if the error at PLACE, of LINE, is a word without quotes. Moves PLACE to the word.
+std::string without_quotes(std::string_view line, Origin& place) {
+    const auto before = line.substr(0, place.column - 1).find_last_of("=[,{");
+    if (before == std::string_view::npos || line.find('=') > before) return "";
+    const std::size_t begin = std::min(line.find_first_not_of(" \t", before + 1), line.size());
+    const std::string_view rest = line.substr(begin, line.substr(begin).find_first_of("#,]}"));
+    const std::string_view word = rest.substr(0, rest.find_last_not_of(" \t") + 1);
+    const auto is_in_names = [](char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+               std::string_view("-_*?.:%!/ ").find(c) != std::string_view::npos;
+    };
+    if (word.find_first_not_of("0123456789-._:eETZ ") == std::string_view::npos ||
+        !std::ranges::all_of(word, is_in_names))
+        return "";
+    place.column = static_cast<unsigned>(begin + 1);
+    return fmt::format("put it in quotes: \"{}\"", word);
+}
+
+// The library's REPORT in one line. Both versions have the place in it alone: the last mark counts.
 //     [error] toml::insert_value: value ("a") already exists.
 //      --> policy
 //       |
@@ -114,90 +120,41 @@ std::string_view trimmed_left(std::string_view text, const char* what) {
 //      ...
 //     3 | a = 3
 //       |     ^--- value defined twice
-Shown last_shown(std::string_view report) {
-    Shown last;
-    for (Shown now; !report.empty();) {
-        const auto line = next_line(report);
+PolicyError told(const TomlFile& file, const std::string& report) {
+    std::istringstream lines(report);
+    std::string title, text, marked, note;
+    std::getline(lines, title);
+    Origin place{file.path, 1, 1};
+    unsigned number = 0;
+    for (std::string line; std::getline(lines, line);) {
         const auto bar = line.find(" |");
-        if (bar == std::string_view::npos) continue;
-        const auto head = trimmed_left(line.substr(0, bar), " ");
-        const auto rest = line.substr(std::min(bar + 3, line.size()));
-        const auto mark = rest.find_first_not_of(' ');
-        if (const auto number = number_of<unsigned>(head)) {
-            now = {*number, 0, rest, ""};
-        } else if (head.empty() && mark != std::string_view::npos && now.line >= last.line &&
-                   std::string_view("^~-").find(rest[mark]) != std::string_view::npos) {
-            now.column = mark + 1;
-            now.note = trimmed_left(rest.substr(mark), "^~- ");
-            last = now;
+        if (bar == std::string::npos) continue;
+        const std::string head = trimmed_left(line.substr(0, bar), " ");
+        const std::string rest = line.substr(std::min(bar + 3, line.size()));
+        const auto mark = rest.find_first_of("^~-");
+        if (const auto read = number_of<unsigned>(head)) {
+            number = *read;
+            text = rest;
+        } else if (head.empty() && mark < rest.size() && rest.find_first_not_of(' ') == mark &&
+                   number >= place.line) {
+            place = {file.path, number, static_cast<unsigned>(mark + 1)};
+            marked = text;
+            note = trimmed_left(rest.substr(mark), "^~- ");
         }
     }
-    return last;
-}
-
-// Removes the quotes that word processors write from TEXT. Returns whether there were any.
-bool remove_typographic_quotes(std::string& text) {
-    const std::size_t size = text.size();
-    for (const std::string_view quote : {"“", "”", "„", "‘", "’", "‚", "«", "»"})
-        for (auto at = text.find(quote); at != std::string::npos; at = text.find(quote))
-            text.erase(at, quote.size());
-    return text.size() != size;
-}
-
-// What to tell if the error at PLACE, of LINE, is a word that has no quotes, or typographic ones. Moves PLACE
-// to the word.
-std::string without_quotes(std::string_view line, Origin& place) {
-    const auto before = line.substr(0, place.column - 1).find_last_of("=[,{");
-    if (before == std::string_view::npos || line.find('=') > before) return "";
-    const std::size_t begin = std::min(line.find_first_not_of(" \t", before + 1), line.size());
-    std::string value(line.substr(begin, line.substr(begin).find_first_of("#,]}")));
-    value.erase(value.find_last_not_of(" \t") + 1);
-    const bool typographic = remove_typographic_quotes(value);
-    if (typographic) std::erase_if(value, [](char c) { return c == '"' || c == '\''; });
-    if (value.find_first_not_of("0123456789+-._:eETZ ") == std::string::npos ||
-        value.find_first_of("\"'=[{\\") != std::string::npos)
-        return "";
-    place.column = static_cast<unsigned>(begin + 1);
-    return fmt::format("put it in {}quotes: \"{}\"", typographic ? "straight " : "", printable(value));
-}
-
-// The library's REPORT in one line.
-PolicyError told(const TomlFile& file, std::string_view report) {
-    auto title = trimmed_left(next_line(report), " ");
-    if (title.starts_with("[error] ")) title.remove_prefix(8);
-    if (title.starts_with("toml::")) title.remove_prefix(std::min(title.find(": ") + 2, title.size()));
-    const Shown shown = last_shown(report);
-    Origin place{file.path, std::max(shown.line, 1U), static_cast<unsigned>(shown.column)};
     // 3.7 shows the time of a date with a time as if it were in line 1, and both a line after the last one.
-    const auto number_at = [&](std::size_t offset) {
-        return static_cast<unsigned>(1 +
-                                     std::ranges::count(std::string_view(file.text).substr(0, offset), '\n'));
-    };
-    if (const auto at = file.text.find(shown.text);
-        file.line(place.line) != shown.text && at != std::string::npos)
-        place.line = number_at(at);
-    place.line = std::min(place.line, number_at(file.text.size()));
-    const auto line = file.line(place.line);
+    if (const auto at = file.text.find(marked); file.line(place.line) != marked && at != std::string::npos)
+        place.line = line_at(file.text, at);
+    place.line = std::min(place.line, line_at(file.text, file.text.size()));
+    const std::string_view line = file.line(place.line);
     place.column = std::clamp(place.column, 1U, static_cast<unsigned>(line.size() + 1));
     if (const std::string advice = without_quotes(line, place); !advice.empty())
         return file.error_at(place, advice);
-    std::string message = "syntax error";
-    for (const auto part : {title.substr(0, title.find_last_not_of(" .") + 1), shown.note})
-        if (!part.empty() && part != "here") message.append(": ").append(part);
+    const std::string_view prefix = "[error] ";
+    title.erase(title.find_last_not_of(". ") + 1);
+    std::string message = "syntax error: " + title.substr(title.starts_with(prefix) ? prefix.size() : 0);
+    if (!note.empty()) message += ": " + note;
     return file.error_at(place, printable(message));
-}
-
-// ---- excerpts
-
-// The part of LINE that is shown for an error at COLUMN: the whole line, or kExcerpt bytes near the column.
-// Cut between characters: each has at most three continuation bytes.
-std::string_view excerpt(std::string_view line, std::size_t column) {
-    if (line.size() <= kExcerpt) return line;
-    std::size_t start = column <= kExcerpt / 2 ? 0 : std::min(column - kExcerpt / 2, line.size() - kExcerpt);
-    for (int i = 0; i < 3 && start > 0 && is_utf8_continuation(line[start]); ++i) ++start;
-    std::size_t end = std::min(start + kExcerpt, line.size());
-    for (int i = 0; i < 3 && end < line.size() && is_utf8_continuation(line[end]); ++i) --end;
-    return line.substr(start, end - start);
 }
 
 // Describes a value for the end of "must be a number, not ...".
@@ -207,9 +164,7 @@ std::string description(const TomlValue& value) {
     if (value.is_boolean()) return value.as_boolean() ? "true" : "false";
     if (value.is_floating()) return fmt::format("the floating-point number {}", value.as_floating());
     if (value.is_array()) return "an array";
-    if (value.is_table()) return "a table";
-    if (value.is_local_date()) return "the date " + *read_day(value);
-    return value.is_local_time() ? "a time" : "a date with a time";
+    return value.is_table() ? "a table" : "a date or a time";
 }
 
 }  // namespace
@@ -217,9 +172,8 @@ std::string description(const TomlValue& value) {
 std::optional<TomlValue> TomlFile::parse() {
     if (const auto flaw = find_flaw(text)) {
         const auto before = std::string_view(text).substr(0, flaw->offset);
-        errors.push_back(error_at({path, static_cast<unsigned>(1 + std::ranges::count(before, '\n')),
-                                   static_cast<unsigned>(before.size() - (before.rfind('\n') + 1) + 1)},
-                                  flaw->message));
+        const auto column = static_cast<unsigned>(before.size() - (before.rfind('\n') + 1) + 1);
+        errors.push_back(error_at({path, line_at(text, flaw->offset), column}, flaw->message));
         return std::nullopt;
     }
     std::istringstream stream(text);
@@ -237,7 +191,10 @@ std::optional<TomlValue> TomlFile::parse() {
 
 std::string_view TomlFile::line(std::size_t number) const {
     std::string_view rest = text, out;
-    for (std::size_t at = 0; at < number; ++at) out = next_line(rest);
+    for (std::size_t at = 0; at < number; ++at) {
+        out = rest.substr(0, rest.find('\n'));
+        rest.remove_prefix(std::min(rest.size(), out.size() + 1));
+    }
     if (out.ends_with('\r')) out.remove_suffix(1);
     return out;
 }
@@ -253,32 +210,13 @@ Origin TomlFile::origin(const TomlValue& value) const {
 }
 
 PolicyError TomlFile::error_at(const Origin& place, std::string message) const {
-    const std::string_view whole = line(place.line);
-    const std::string_view shown = excerpt(whole, place.column);
-    const auto start = static_cast<std::size_t>(shown.data() - whole.data());
-    const bool is_inside = place.column > start && place.column <= whole.size() + 1;
-    return {path,
-            place.line,
-            place.column,
-            std::move(message),
-            printable(shown),
-            is_inside ? static_cast<unsigned>(place.column - start) : 0};
+    const std::string_view shown = line(place.line);
+    return {path, place.line, place.column, std::move(message),
+            shown.size() <= kMaxExcerpt ? printable(shown) : ""};
 }
 
 void TomlFile::error(const TomlValue& value, std::string message) {
-    if (errors.size() < kMaxMistakes)
-        errors.push_back(error_at(origin(value), std::move(message)));
-    else if (errors.size() == kMaxMistakes)
-        errors.push_back(
-            error_at({}, fmt::format("more than {} mistakes; the others are not shown", kMaxMistakes)));
-}
-
-void TomlFile::refuse(const TomlValue& value, const std::string& message) {
-    error(value, refusal(value, message).value().text);
-}
-
-bool TomlFile::has_told_enough() const {
-    return errors.size() > kMaxMistakes;
+    if (errors.size() < kMaxMistakes) errors.push_back(error_at(origin(value), std::move(message)));
 }
 
 const TomlValue* TomlTable::find(const std::string& key) const {
@@ -288,70 +226,45 @@ const TomlValue* TomlTable::find(const std::string& key) const {
 }
 
 std::optional<TomlTable> TomlTable::table(const std::string& key) const {
-    const TomlValue* found = find(key);
-    if (found == nullptr) return std::nullopt;
-    if (found->is_table()) return TomlTable{found, file, fmt::format("[{}]", key)};
-    file->refuse(*found, fmt::format("{0} must be one table, [{0}]", key));
-    return std::nullopt;
-}
-
-std::vector<TomlTable> TomlTable::tables(const std::string& key) const {
-    std::vector<TomlTable> out;
-    const TomlValue* found = find(key);
-    if (found == nullptr) return out;
-    const auto take = [&](const TomlValue& one) {
-        if (one.is_table() && found->is_array())
-            out.push_back({&one, file, fmt::format("[[{}]]", key)});
-        else
-            file->refuse(one, fmt::format("{0} must be a list of tables, each below its own [[{0}]]", key));
-    };
-    if (!found->is_array()) take(*found);
-    if (found->is_array())
-        for (const TomlValue& element : found->as_array()) take(element);
-    return out;
-}
-
-std::optional<std::vector<const TomlValue*>> TomlTable::items(const std::string& key,
-                                                              std::size_t least) const {
-    return get(key, [&](const TomlValue& array) -> Result<std::vector<const TomlValue*>> {
-        if (!array.is_array()) return refusal(array, "must be an array");
-        if (array.as_array().size() < least) return fail("must have an element, or be left out");
-        if (array.as_array().size() > kMaxItems)
-            return fail(fmt::format("has more than {} elements", kMaxItems));
-        std::vector<const TomlValue*> out;
-        for (const TomlValue& element : array.as_array()) out.push_back(&element);
-        return out;
+    return get(key, [&](const TomlValue& found) -> Result<TomlTable> {
+        if (found.is_table()) return TomlTable{&found, file, fmt::format("[{}]", key)};
+        return refusal(found, fmt::format("must be one table, [{}]", key));
     });
 }
 
-std::vector<TomlText> TomlTable::texts(const std::string& key) const {
-    std::vector<TomlText> out;
+std::vector<TomlTable> TomlTable::tables(const std::string& key, std::size_t most) const {
+    std::vector<TomlTable> out;
+    for (const TomlValue* one : elements(key, 0, most))
+        if (one->is_table() && one != find(key))
+            out.push_back({one, file, fmt::format("[[{}]]", key)});
+        else
+            file->error(*one, fmt::format("{0} must be a list of tables, each below its own [[{0}]]", key));
+    return out;
+}
+
+std::vector<const TomlValue*> TomlTable::elements(const std::string& key, std::size_t least,
+                                                  std::size_t most) const {
+    std::vector<const TomlValue*> out;
     const TomlValue* found = find(key);
     if (found == nullptr) return out;
-    if (!found->is_array()) {
-        if (auto text = get(key, read_text)) out.push_back({std::move(*text), found});
-        return out;
-    }
-    for (const TomlValue* element : items(key, 1).value_or(std::vector<const TomlValue*>{}))
-        if (auto text = read_text(*element))
-            out.push_back({std::move(*text), element});
-        else
-            file->error(*element, fmt::format("an element of {} {}", key, text.error().text));
-    return out;
+    if (!found->is_array()) return {found};
+    for (const TomlValue& element : found->as_array()) out.push_back(&element);
+    if (out.size() >= least && out.size() <= most) return out;
+    file->error(*(out.size() > most ? out[most] : found),
+                fmt::format("{} must have {} to {} elements, not {}", key, least, most, out.size()));
+    return {};
 }
 
 void TomlTable::reject_unknown_keys(std::vector<std::string_view> known) const {
     std::ranges::sort(known);
     for (const auto& [key, member] : value->as_table()) {
         if (std::ranges::find(known, key) != known.end()) continue;
-        if (file->has_told_enough()) return;
-        std::string message = "unknown key " + in_quotes(key) + (name.empty() ? "" : " in " + name);
+        if (file->errors.size() >= kMaxMistakes) return;
         const std::string nearest = suggestion(key, known);
-        if (const auto homes = homes_of(key); !homes.empty())
-            message += fmt::format("; it belongs {}", fmt::join(homes, " or "));
-        else
-            message += nearest.empty() ? fmt::format("; known keys: {}", fmt::join(known, ", ")) : nearest;
-        file->error(member, message);
+        file->error(
+            member,
+            fmt::format("unknown key {}{}{}", in_quotes(key), name.empty() ? "" : " in " + name,
+                        nearest.empty() ? fmt::format("; known keys: {}", fmt::join(known, ", ")) : nearest));
     }
 }
 
@@ -380,10 +293,14 @@ Result<std::string> read_scalar(const TomlValue& value) {
 }
 
 Result<std::string> read_day(const TomlValue& value) {
-    if (!value.is_local_date()) return read_scalar(value);
-    const auto& date = value.as_local_date();
-    return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year), static_cast<int>(date.month) + 1,
-                       static_cast<int>(date.day));
+    std::string day = value.is_string() ? toml::get<std::string>(value) : "";
+    if (value.is_local_date()) {
+        const auto& date = value.as_local_date();
+        day = fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year), static_cast<int>(date.month) + 1,
+                          static_cast<int>(date.day));
+    }
+    if (is_date(day)) return day;
+    return refusal(value, "must be a day without a time, such as 2027-01-31");
 }
 
 Result<std::string> read_word(const TomlValue& value, const std::vector<std::string_view>& words) {

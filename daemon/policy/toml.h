@@ -3,10 +3,6 @@
 // toml11, version 3.7 (Debian 12) or 4.4 (Debian 13), and a strict reader of its values.
 #pragma once
 
-#include <fmt/format.h>
-
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -63,6 +59,7 @@ using TomlValue = toml::basic_value<toml::discard_comments, std::unordered_map, 
 namespace wq {
 
 inline constexpr std::size_t kMaxPolicyLine = 4096;
+inline constexpr std::size_t kMaxMistakes = 1000;  // of a file; more are not told
 
 // A file, and the mistakes that were found in it.
 struct TomlFile {
@@ -77,16 +74,7 @@ struct TomlFile {
     [[nodiscard]] std::string_view line(std::size_t number) const;
     [[nodiscard]] Origin origin(const TomlValue& value) const;
     [[nodiscard]] PolicyError error_at(const Origin& place, std::string message) const;
-    // Adds a mistake, up to 1000; one more then says that the others are not shown.
     void error(const TomlValue& value, std::string message);
-    void refuse(const TomlValue& value, const std::string& message);  // "MESSAGE, not the string \"x\""
-    [[nodiscard]] bool has_told_enough() const;
-};
-
-// A string of a file, and its place.
-struct TomlText {
-    std::string text;
-    const TomlValue* value;
 };
 
 // One table of a file, read strictly: each mistake is added to the file's, with the place of the value. VALUE
@@ -97,7 +85,6 @@ struct TomlTable {
     std::string name = "";  // "[shard]", "[[workqueue]]"; empty for the root table
 
     [[nodiscard]] const TomlValue* find(const std::string& key) const;
-    [[nodiscard]] bool has(const std::string& key) const { return find(key) != nullptr; }
     // The value of KEY, as READ returns it, a Result; empty if there is none, or after an error of READ,
     // which follows the key: "must be ..., not ...".
     template <class Read>
@@ -112,12 +99,10 @@ struct TomlTable {
         return out;
     }
     [[nodiscard]] std::optional<TomlTable> table(const std::string& key) const;
-    [[nodiscard]] std::vector<TomlTable> tables(const std::string& key) const;  // [[KEY]]
-    // KEY = [...], LEAST to 64 elements.
-    [[nodiscard]] std::optional<std::vector<const TomlValue*>> items(const std::string& key,
-                                                                     std::size_t least) const;
-    // A string that is not empty, or [...] of 1 to 64 of them.
-    [[nodiscard]] std::vector<TomlText> texts(const std::string& key) const;
+    [[nodiscard]] std::vector<TomlTable> tables(const std::string& key, std::size_t most) const;  // [[KEY]]
+    // The elements of the array KEY; of a value that is no array, itself.
+    [[nodiscard]] std::vector<const TomlValue*> elements(const std::string& key, std::size_t least,
+                                                         std::size_t most) const;
     // Adds an error for every key that is not one of KNOWN.
     void reject_unknown_keys(std::vector<std::string_view> known) const;
 };
@@ -130,15 +115,6 @@ Result<bool> read_flag(const TomlValue& value);
 Result<std::string> read_text(const TomlValue& value);    // a string that is not empty
 Result<std::string> read_scalar(const TomlValue& value);  // a string, or a number in its usual notation
 Result<std::string> read_day(const TomlValue& value);     // a date, or a string that is one
-inline auto read_whole(std::uint64_t low, std::uint64_t high) {
-    return [=](const TomlValue& value) -> Result<std::uint64_t> {
-        const std::int64_t number = value.is_integer() ? value.as_integer() : -1;
-        if (number >= 0 && static_cast<std::uint64_t>(number) >= low &&
-            static_cast<std::uint64_t>(number) <= high)
-            return static_cast<std::uint64_t>(number);
-        return refusal(value, fmt::format("must be a whole number from {} to {}", low, high));
-    };
-}
 Result<std::string> read_word(const TomlValue& value, const std::vector<std::string_view>& words);
 // PARSE of read_scalar(). Its error says what the value must be.
 template <class T>

@@ -249,11 +249,8 @@ void Service::look_at_hostname() {
 
 // Of the policy in use, whatever is on disk: a reload would end reverts and forget external writers.
 void Service::look_at_dates() {
-    const std::int64_t now = wall_clock();
-    const Policy& policy = parts_->engine.policy();
-    if (!policy.is_outdated(now)) return;
-    parts_->engine.expire(now);
-    const auto expired = policy.expired_rules();
+    if (!parts_->engine.expire(wall_clock())) return;
+    const auto expired = parts_->engine.policy().expired_rules();
     const std::string said = expired.empty()       ? "no rule is expired now"
                              : expired.size() == 1 ? "1 rule has expired: " + expired.front().text()
                                                    : fmt::format("{} rules have expired, the first at {}",

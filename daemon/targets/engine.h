@@ -105,8 +105,8 @@ class Engine : public Targets {
 
     // Forgets refusals, orders to revert and external writers, so that these targets are decided again.
     void set_policy(Policy policy);
-    // Updates which rules have expired at NOW (s since 1970), for the next reconcile().
-    void expire(std::int64_t now) { policy_.expire(now); }
+    // Policy::expire(), for the next reconcile().
+    bool expire(std::int64_t now) { return policy_.expire(now); }
     // From now on writes only baselines; WHY is the reason, "" ends this.
     void observe(std::string why) { observe_why_ = std::move(why); }
     void name_only(NamedOnly what) { named_only_ = std::move(what); }

@@ -49,16 +49,14 @@ static void check_quantities(std::string_view text) {
 static void check_settings(std::string_view text) {
     if (const auto alpha = wq::parse_alpha(text); accepted(alpha))
         require(*alpha > 0 && *alpha <= wq::kMaxAlpha, "alpha has bounds");
-    if (const auto tolerance = wq::parse_tolerance(text); accepted(tolerance))
-        require(*tolerance >= 0 && *tolerance <= 1, "a tolerance has bounds");
-    if (const auto pairs = wq::parse_max_pairs(text); accepted(pairs))
+    if (const auto pairs = wq::parse_count<unsigned, wq::kMaxPairs>(text); accepted(pairs))
         require(*pairs >= 1 && *pairs <= wq::kMaxPairs, "pairs have bounds");
 }
 
 static void check_numbers(std::string_view text) {
     const wq::Numbers numbers = wq::leading_numbers(text);
-    if (const auto range = wq::NumberRange::of_versions(text); accepted(range)) (void)range->has(numbers);
-    if (const auto range = wq::NumberRange::of_numbers(text); accepted(range)) (void)range->has({8});
+    (void)accepted(wq::in_range(numbers, text, true));
+    (void)accepted(wq::in_range({8}, text, false));
 }
 
 FUZZ_TARGET(words) {

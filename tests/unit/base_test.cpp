@@ -69,12 +69,10 @@ TEST(Percentage, IsAShare) {
     for (const auto& [text, share] : {std::pair{"0%", 0.0}, {"5%", 0.05}, {"2.5%", 0.025}, {"100%", 1.0}}) {
         EXPECT_EQ(percentage_of(text), share);
         EXPECT_EQ(parse_percentage(text), share);
-        EXPECT_EQ(parse_tolerance(text), share);
     }
     const char* const bad = ";%;5;0.05;-1%;100.1%;nan%;inf%;5%%;5 %; 5%;1e400%;x%";
     expect_none(percentage_of, bad);
     expect_none(parse_percentage, bad);
-    expect_none(parse_tolerance, bad);
 }
 
 // ---- number range
@@ -97,22 +95,22 @@ TEST(NumberRange, HasTheNumbersThatItSays) {
         {">8,<8", {}, {7, 8, 9}},
     };
     for (const auto& one : cases) {
-        const auto range = NumberRange::of_numbers(one.range);
-        ASSERT_TRUE(range) << one.range;
-        for (unsigned number : one.inside) EXPECT_TRUE(range->has({number})) << one.range << ": " << number;
-        for (unsigned number : one.outside) EXPECT_FALSE(range->has({number})) << one.range << ": " << number;
+        for (unsigned number : one.inside)
+            EXPECT_EQ(in_range({number}, one.range, false), true) << one.range << ": " << number;
+        for (unsigned number : one.outside)
+            EXPECT_EQ(in_range({number}, one.range, false), false) << one.range << ": " << number;
     }
-    expect_none(NumberRange::of_numbers,
+    expect_none([](const std::string& range) { return in_range({}, range, false); },
                 "; ;x;>=;=>8;>=x;8-;-8;16-8;8-12-16;1,;,1;8.5;6.6;99999999999;>=8 <64;12x;+1");
-    expect_none(NumberRange::of_versions, ";6.;.6;6..6;v6.6;>=6.6-rc1;7.0-6.6;1.2.3.4.5");
+    expect_none([](const std::string& range) { return in_range({}, range, true); },
+                ";6.;.6;6..6;v6.6;>=6.6-rc1;7.0-6.6;1.2.3.4.5");
 }
 
 // In as many numbers as are written.
 TEST(NumberRange, ComparesVersionsByNumber) {
     const auto has = [](const std::string& pair) {
         const auto space = pair.find(' ');
-        return NumberRange::of_versions(pair.substr(0, space))
-            ->has(leading_numbers(std::string_view(pair).substr(space + 1)));
+        return in_range(leading_numbers(pair.substr(space + 1)), pair.substr(0, space), true).value();
     };
     for (const std::string& pair :
          texts(">=6.6 6.6.0;>=6.6 6.12.57+deb13-amd64;>=6.6 7.0-rc3;6.6-7.0 6.18.23;<6.12.82 6.12.9;6.12.0 "
@@ -161,14 +159,12 @@ TEST(Duration, IsTheSumOfWholeNumbersWithUnits) {
 // Of more than ten years it is refused, and does not overflow.
 TEST(Duration, NothingElseIs) {
     for (const std::string& bad :
-         texts("; ;10;0;s;10 ; 10s;10s ;10s 5;-1s;+1s;1.5h;1,5h;1e3s;10S;10sec;1w;1M;1y;10 min s;1h, "
+         texts("3651d;3650d 1ms;3649d 25h;315360000001ms;9223372036854775807ms;9223372036854775808ms;"
+               "18446744073709551617s;99999999999999999999999999d; ;10;0;s;10 ; 10s;10s ;10s "
+               "5;-1s;+1s;1.5h;1,5h;1e3s;10S;10sec;1w;1M;1y;10 min s;1h, "
                "30min;1h\t30min;10s\n;0x10s;1 h 30;ms10;10\xc2\xb5s"))
         EXPECT_THAT(parse_duration(bad).error().text, HasSubstr("its unit (ms, s, m or min, h, d)")) << bad;
     EXPECT_FALSE(parse_duration(std::string("10s\0", 4)));
-    for (const std::string& bad :
-         texts("3651d;3650d 1ms;3649d 25h;315360000001ms;9223372036854775807ms;9223372036854775808ms;"
-               "18446744073709551617s;99999999999999999999999999d"))
-        EXPECT_EQ(parse_duration(bad).error().text, "must be at most 3650d") << bad;
 }
 
 TEST(HoursOfTheDay, AreReadInMinutes) {
@@ -180,9 +176,7 @@ TEST(HoursOfTheDay, AreReadInMinutes) {
     expect_none(parse_hours,
                 ";-;22:00;22:00-;22-06;22:00 - 06:00;22:00-6:00;22:00-06:00 ;24:00-06:00;22:00-24:01;"
                 "22:60-06:00;25:00-06:00;22:00-06:-1;+2:00-06:00;ab:cd-ef:gh;22.00-06.00;22:00/06:00;"
-                "22:00-06:000;-1:00-06:00");
-    for (const char* empty : {"00:00-00:00", "06:00-06:00"})
-        EXPECT_THAT(parse_hours(empty).error().text, HasSubstr("all day is \"00:00-24:00\"")) << empty;
+                "22:00-06:000;-1:00-06:00;00:00-00:00;06:00-06:00");
 }
 
 TEST(HoursOfTheDay, MayGoOverMidnight) {
@@ -197,9 +191,8 @@ TEST(HoursOfTheDay, MayGoOverMidnight) {
 }
 
 TEST(ParseDate, TakesDaysOfTheCalendarOnly) {
-    for (const char* good : {"2027-01-31", "2028-02-29", "2000-12-01"})
-        EXPECT_EQ(parse_date(good).value(), good);
-    expect_none(parse_date,
+    for (const char* good : {"2027-01-31", "2028-02-29", "2000-12-01"}) EXPECT_TRUE(is_date(good));
+    expect_none(is_date,
                 ";2027-1-31;2027-02-29;2027-13-01;2027-00-10;1999-12-31;2027-01-31 ;20270131;31-01-2027;"
                 "2027-01-0x;-027-01-31;2027--1-31");
 }
@@ -208,13 +201,10 @@ TEST(JudgeOptions, AreInTheirRanges) {
     EXPECT_EQ(*parse_alpha("0.5"), 0.5);
     EXPECT_EQ(*parse_alpha("1e-3"), 0.001);
     expect_none(parse_alpha, ";0;-0;0.51;-0.1;nan;inf;0.05x; 0.05;5%;1e-400");
-    EXPECT_EQ(*parse_max_pairs("10000"), 10000U);
-    expect_none(parse_max_pairs, ";0;10001;-1;1.5;4294967297;99999999999");
-    EXPECT_EQ(parse_max_pairs("0").error().text, "must be 1 to 10000");
-    EXPECT_EQ(*parse_candidates("100"), 100U);
-    EXPECT_EQ(parse_candidates("101").error().text, "candidates must be 1 to 100");
-    EXPECT_EQ(*parse_run_length("1000000000"), 1'000'000'000U);
-    EXPECT_EQ(parse_run_length("0").error().text, "run-length must be 1 to 1000000000");
+    const auto pairs = parse_count<unsigned, kMaxPairs>;
+    EXPECT_EQ(*pairs("10000"), 10000U);
+    expect_none(pairs, ";0;10001;-1;1.5;4294967297;99999999999");
+    EXPECT_EQ(pairs("0").error().text, "must be 1 to 10000");
 }
 
 // ---- cpu set

@@ -11,7 +11,6 @@
 #include "ctl/render/page.h"
 #include "fake_machine.h"
 #include "machine/pods_file.h"
-#include "plan/boot_advice.h"
 #include "plan/plan.h"
 #include "plan/pods.h"
 #include "read_tree.h"
@@ -171,16 +170,6 @@ TEST(KernelPods, TellMachinesApart) {
     EXPECT_EQ(machine_fingerprint(quirk, now), fingerprint(now)) << "these are as the model has them";
     EXPECT_NE(machine_fingerprint(kernel_72(16), kTwoSockets), fingerprint(kTwoSockets))
         << "booted with another size of shards";
-}
-
-TEST(KernelPods, OfThisBootSayNothingOfTheNext) {
-    const KernelInfo kernel = booted_without_smt();
-    const Policy policy = test::rule_for_all();
-    const std::vector<Workqueue> targets{test::unbound(kTwoSockets, Scope::cache_shard)};
-    const BootAdvice advice = advise_boot({kTwoSockets, kernel, policy, targets, "", 2, "--shard-size", {}});
-    EXPECT_THAT(advice.options, IsEmpty());
-    ASSERT_EQ(advice.notes.size(), 1U);
-    EXPECT_THAT(advice.notes[0], HasSubstr("nosmt kept CPUs offline at boot"));
 }
 
 TEST(KernelPods, DoNotCureATopologyInDoubt) {

@@ -329,16 +329,6 @@ TEST(PlanDefault, StaysWhileAFollowerMustBeLeft) {
         }
 }
 
-TEST(PlanDefault, DoesNotMoveAWorkqueueWithAScopeOfItsOwn) {
-    Workqueue own = unbound(kOneLlc, Scope::cache);
-    own.scope.word = "cache";
-    const Policy policy = managed({.kind = kPlan}, leave());
-    const KernelInfo kernel = kernel_612();
-    const auto lines =
-        make_plan({kOneLlc, kernel, policy, {default_target(kOneLlc, Scope::cache), own}, "", 8});
-    EXPECT_EQ(lines.at(1).planned, Scope::cache);
-}
-
 TEST(PlanDefault, IsLeftToTheAdministratorOfTheCommandLine) {
     KernelInfo kernel = kernel_612();
     kernel.default_on_cmdline = true;

@@ -26,8 +26,8 @@ using test::File;
 using test::TempTree;
 using testing::HasSubstr;
 
-const PolicyErrors kBroken = {{"/etc/a.toml", 6, 1, "unknown key \"scop\"", "", 0},
-                              {"/etc/b.toml", 1, 1, "x", "", 0}};
+const PolicyErrors kBroken = {{"/etc/a.toml", 6, 1, "unknown key \"scop\"", ""},
+                              {"/etc/b.toml", 1, 1, "x", ""}};
 constexpr const char* kError = "/etc/a.toml:6:1: unknown key \"scop\"";
 
 class PolicyStateTest : public test::Rig {

@@ -120,15 +120,15 @@ CommandRun set_up_judge(CLI::App& command, const Invocation& /*invocation*/) {
                 "Chance of a verdict on a change that does nothing, at most; default 0.05", parse_alpha_word,
                 options->rule.alpha);
     add_setting(command, "--tolerance", "Cost increase that is tolerated, such as 5%; default 0%",
-                parse_tolerance, options->tolerance);
+                parse_percentage, options->tolerance);
     add_setting(command, "--max-pairs", "Pairs after which a comparison is undecided; default 64",
-                parse_max_pairs, options->rule.max_pairs);
+                parse_count<unsigned, kMaxPairs>, options->rule.max_pairs);
     add_setting(command, "--candidates", "How many candidates are compared with the reference; default 1",
-                parse_candidates, options->rule.candidates);
+                parse_count<unsigned, kMaxCandidates>, options->rule.candidates);
     auto* watch =
         command.add_flag("--watch", options->watch, "Print the pair at which the watch would alarm");
     add_setting(command, "--run-length", "Pairs before a false alarm, on average at least; default 20000",
-                parse_run_length, options->rule.run_length)
+                parse_count<std::uint64_t, kMaxRunLength>, options->rule.run_length)
         ->needs(watch);
     return [options] { return judge(*options); };
 }

@@ -53,7 +53,7 @@ int check(const Options& options, const std::vector<std::string>& files) {
     if (policy) {
         policy->expire(wall_clock());
         for (const Origin& rule : policy->expired_rules())
-            warnings.push_back({rule.file, rule.line, 1, "this rule has expired", "", 0});
+            warnings.push_back({rule.file, rule.line, 1, "this rule has expired", ""});
         for (PolicyError& warning : warnings_of(*policy)) warnings.push_back(std::move(warning));
         if (files.empty()) notes = notes_about(options, *policy);
     }

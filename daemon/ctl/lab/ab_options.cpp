@@ -182,14 +182,14 @@ CommandRun set_up_ab(CLI::App& command, const Invocation& invocation) {
                 Metric::parse, what.metric)
         ->type_name(word::kMetric);
     ab->add_flag("--higher-is-better", what.higher_is_better, "More of the metric is better");
-    add_setting(*ab, "--pairs", "Runs of each arm, at most; default 16", parse_max_pairs,
+    add_setting(*ab, "--pairs", "Runs of each arm, at most; default 16", parse_count<unsigned, kMaxPairs>,
                 what.settings.max_pairs);
     ab->add_flag("--all-pairs", what.all_pairs, "Do not stop at verdicts");
     add_setting(*ab, "--alpha",
                 "Chance of a wrong verdict on a harmless arm, at most, on each side; default 0.05",
                 parse_alpha_word, what.settings.alpha);
     add_setting(*ab, "--tolerance", "Cost increase that is tolerated, such as 5%; default 0%",
-                parse_tolerance, what.settings.tolerance);
+                parse_percentage, what.settings.tolerance);
     take_number(ab->add_option("--warmup", what.warmup, "Runs before the first that counts; default 0"), 0U,
                 kMostWarmups);
     ab->add_flag("--json", what.json, kJsonHelp);
