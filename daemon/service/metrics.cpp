@@ -217,19 +217,6 @@ void add_running(Exposition& out, const MetricsInput& in) {
     add_contention(out, arms);
 }
 
-// Writes only the workqueues with the most items.
-void add_isolated(Exposition& out, const IsolatedItems& isolated) {
-    if (isolated.cpus().empty()) return;
-    out.metric("wq_tuned_isolated_cpus", "Isolated CPUs.", isolated.cpus().count());
-    const auto all = isolated.items();
-    std::vector<std::pair<std::string, std::uint64_t>> items(all.begin(), all.end());
-    std::ranges::stable_sort(items, std::ranges::greater{}, [](const auto& one) { return one.second; });
-    if (items.size() > kMostIsolatedSeries) items.resize(kMostIsolatedSeries);
-    out.metric("wq_tuned_isolated_items_total",
-               "Items of per-CPU workqueues that started on isolated CPUs, no matter who queued them.");
-    for (const auto& [name, count] : items) out.sample({{"workqueue", name}}, count);
-}
-
 struct HealthMetric {
     const char* name;
     const char* help;
@@ -405,7 +392,6 @@ std::string metrics_text(const MetricsInput& in) {
     add_writes(out, in);
     add_experiments(out, in.experiment.totals());
     add_running(out, in);
-    add_isolated(out, in.isolated);
     add_health(out, in.health);
     add_evidence(out, in);
     add_verdicts(out, in);

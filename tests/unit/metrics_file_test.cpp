@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "as_nobody.h"
 #include "fake_log.h"
 #include "manual_writer.h"
 #include "temp_tree.h"
@@ -111,7 +110,6 @@ TEST_F(MetricsFileTest, AnErrorIsSaidOnceUntilItIsAnother) {
     EXPECT_EQ(log_.lines[0].event, Event::metrics_failed);
     EXPECT_EQ(log_.lines[0].priority, LOG_WARNING);
     EXPECT_THAT(log_.lines[0].text, HasSubstr(kFile));
-    EXPECT_THAT(log_.lines[0].text, HasSubstr("the folder does not exist"));
     tree_.write("srv/metrics", "no folder");
     file.show("a 1\n");
     EXPECT_THAT(log_.lines, SizeIs(2));
@@ -184,20 +182,6 @@ TEST_F(MetricsFileTest, ARemovalThatComesLateLeavesTheRecordOfTheNextFile) {
     EXPECT_FALSE(tree_.exists(kFile));
     EXPECT_EQ(tree_.read("/srv/metrics/other.prom"), "a 1\n");
     EXPECT_EQ(tree_.read(kRecord), "/srv/metrics/other.prom\n");
-}
-
-TEST_F(MetricsFileTest, WhereItMayNotWriteItSaysWhatHelps) {
-    tree_.mode(".", 0755);  // mkdtemp(3) creates the directory with 0700
-    tree_.mode("srv/metrics", 0555);
-    tree_.mode("run/wq-tuned", 0777);
-    const std::string said = test::as_nobody([&] {
-        MetricsFile file = daemon();
-        file.use(kFile);
-        file.show("a 1\n");
-        return log_.lines.size() == 1 ? log_.lines[0].text : std::to_string(log_.lines.size()) + " lines";
-    });
-    tree_.mode("srv/metrics", 0755);
-    EXPECT_THAT(said, HasSubstr("SupplementaryGroups="));
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ class MetricsTest : public test::ExperimentRig {
   protected:
     [[nodiscard]] std::string text() const {
         return metrics_text({*engine_, *experiment_, *verdicts_, "running", facts_, machine_, 1'600'000'000,
-                             isolated_, health_});
+                             health_});
     }
     [[nodiscard]] std::map<std::string, double> metrics() const { return samples(text()); }
     [[nodiscard]] double value(const std::string& series) const {
@@ -87,7 +87,6 @@ class MetricsTest : public test::ExperimentRig {
     }
 
     PolicyFacts facts_{"0123456789abcdef", "fedcba9876543210", 2, false, 3};
-    IsolatedItems isolated_;
     Health health_;
     FleetMachine machine_{"x86_64", "GenuineIntel", "Xeon 1", 2, 16, std::nullopt};
 };
@@ -145,15 +144,6 @@ TEST_F(MetricsTest, ManyTargetsAreOnlyCountedAndThoseThatWantAnEyeAreNamedFirst)
               200);
     EXPECT_EQ(all.at("wq_tuned_write_errors_total"), 1);
     EXPECT_GT(all.at("wq_tuned_write_seconds_total"), 0);
-}
-
-TEST_F(MetricsTest, NamesAreEscaped) {
-    const std::string odd = "a\"b\\c";
-    add(odd);
-    auto policy = rule_for_all(fixed(Scope::smt));
-    engine_->set_policy(policy);
-    reconcile();
-    EXPECT_EQ(value(R"(wq_tuned_target_state{target="a\"b\\c",state="set"})"), 1);
 }
 
 TEST_F(MetricsTest, ComparisonsAndTheirEvidence) {
@@ -249,16 +239,17 @@ TEST_F(MetricsTest, EvidenceIsToldOfTheNewestComparisonsAlone) {
               static_cast<std::ptrdiff_t>(kMostComparisons) * 4 * 2 * 7);
 }
 
-TEST_F(MetricsTest, WhatIsNotUtf8IsReplacedAndNeverTwice) {
-    for (const char* kind : {"\xff", "\xfe", "\xc3\xa9\n", "\xc3"})
+TEST_F(MetricsTest, NamesAreEscapedAndWhatIsNotUtf8IsReplacedAndNeverTwice) {
+    for (const char* kind : {"\xff", "\xfe", "\xc3\xa9\n", "\xc3", "a\"b\\c"})
         ASSERT_TRUE(test::keep(*verdicts_, verdict(kind, 1000)));
     const auto all = metrics();
     const std::string arms = ",reference=\"cache\",candidate=\"smt\"}";
     EXPECT_EQ(all.at("wq_tuned_verdict_timestamp_seconds{class=\"\uFFFD\"" + arms), 1000);
     EXPECT_EQ(all.at("wq_tuned_verdict_timestamp_seconds{class=\"\u00e9\\n\"" + arms), 1000);
+    EXPECT_EQ(all.at(R"(wq_tuned_verdict_timestamp_seconds{class="a\"b\\c")" + arms), 1000);
     EXPECT_EQ(std::ranges::count_if(
                   all, [](const auto& s) { return s.first.starts_with("wq_tuned_verdict_timestamp"); }),
-              2);
+              3);
 }
 
 TEST_F(MetricsTest, TheLastVerdictOfEachClassOnThisMachine) {
@@ -299,28 +290,6 @@ TEST_F(MetricsTest, OfManyVerdictsTheNewestStand) {
         if (series.starts_with("wq_tuned_verdict_timestamp")) times.push_back(time);
     EXPECT_EQ(times.size(), 100U);
     EXPECT_EQ(*std::ranges::min_element(times), 50);
-}
-
-TEST_F(MetricsTest, WorkOnIsolatedCpus) {
-    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_isolated"))) << "no CPU is isolated";
-    isolated_.add({4, 5}, {{1, "mm_percpu_wq", 100}, {2, "events", 7}});
-    EXPECT_EQ(value("wq_tuned_isolated_cpus"), 2);
-    EXPECT_EQ(value("wq_tuned_isolated_items_total{workqueue=\"events\"}"), 0) << "it counts from now on";
-    isolated_.add({4, 5}, {{1, "mm_percpu_wq", 140}, {2, "events", 7}});
-    EXPECT_EQ(value("wq_tuned_isolated_items_total{workqueue=\"mm_percpu_wq\"}"), 40);
-    EXPECT_EQ(value("wq_tuned_isolated_items_total{workqueue=\"events\"}"), 0);
-}
-
-TEST_F(MetricsTest, OfManyThatDisturbIsolatedCpusTheWorstAreNamed) {
-    std::vector<StartedWork> started(150);
-    isolated_.add({4}, {});
-    for (std::uint64_t i = 0; i < started.size(); i++) started[i] = {i + 1, "wq" + std::to_string(i), i};
-    isolated_.add({4}, started);
-    std::vector<double> items;
-    for (const auto& [series, count] : metrics())
-        if (series.starts_with("wq_tuned_isolated_items")) items.push_back(count);
-    EXPECT_EQ(items.size(), 100U);
-    EXPECT_EQ(*std::ranges::min_element(items), 50);
 }
 
 TEST_F(MetricsTest, HealthOfUnboundWorkqueues) {
