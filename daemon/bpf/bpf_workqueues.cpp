@@ -69,6 +69,7 @@ Result<std::vector<KernelWorkqueue>> walk(workqueues_bpf& skeleton, const bpf_li
     if (!state.finished) return fail_errno(kListing, EAGAIN);
 
     std::vector<KernelWorkqueue> all;
+    all.reserve(text->size() / sizeof(wq_record));
     for (std::size_t at = 0; at + sizeof(wq_record) <= text->size(); at += sizeof(wq_record)) {
         wq_record record;
         std::memcpy(&record, text->data() + at, sizeof(record));
