@@ -45,11 +45,12 @@ Result<MessagePtr> make_call(sd_bus* bus, const char* method, const std::vector<
 
 constexpr const char* kSystemd = "org.freedesktop.systemd1";
 
-// "" if systemd does not answer. On a connection of its own: waiting on the one with our well-known name would
-// queue orders.
+// "" if systemd does not answer. On a connection of its own: waiting on the one with our well-known name
+// would queue orders.
 std::string ask_systemd(sd_bus* bus, const char* object, const char* interface, const char* property) {
     char* raw = nullptr;
-    if (::sd_bus_get_property_string(bus, kSystemd, object, interface, property, nullptr, &raw) < 0) return "";
+    if (::sd_bus_get_property_string(bus, kSystemd, object, interface, property, nullptr, &raw) < 0)
+        return "";
     return Text(raw).get();
 }
 
@@ -135,8 +136,8 @@ constexpr const char* kLevels[] = {"emerg", "alert", "crit", "err", "warning", "
 int get_property(sd_bus* /*bus*/, const char* /*path*/, const char* /*interface*/, const char* property,
                  sd_bus_message* reply, void* journal, sd_bus_error* /*error*/) {
     const std::string name = property;
-    const char* value = name == "LogLevel"    ? kLevels[static_cast<Journal*>(journal)->max_level()]
-                        : name != "LogTarget" ? "wq-tuned"
+    const char* value = name == "LogLevel"        ? kLevels[static_cast<Journal*>(journal)->max_level()]
+                        : name != "LogTarget"     ? "wq-tuned"
                         : Journal::is_connected() ? "journal"
                                                   : "console";
     return ::sd_bus_message_append(reply, "s", value);

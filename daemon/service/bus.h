@@ -64,8 +64,8 @@ class BusServer {
     // Whether systemd is restarting the unit of this process: settings then stay in force. False without a
     // bus or a unit, or if systemd does not answer within kBusPatience.
     [[nodiscard]] bool is_restarting() const;
-    // Of systemd: "running", "degraded", "starting", ...; "" if it does not answer. Once it has started, it is
-    // not asked again.
+    // Of systemd: "running", "degraded", "starting", ...; "" if it does not answer. Once it has started, it
+    // is not asked again.
     const std::string& system_state();
 
   private:

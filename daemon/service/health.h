@@ -70,9 +70,9 @@ class Health {
     std::map<std::string, std::uint64_t> hogs_;
 };
 
-// Looks at it once a minute, and before the daemon's own writes, after which the kernel's counts restart. Looks
-// take at most a hundredth of the time: with many workqueues they are rarer, and what was counted between the
-// last look and a write is lost.
+// Looks at it once a minute, and before the daemon's own writes, after which the kernel's counts restart.
+// Looks take at most a hundredth of the time: with many workqueues they are rarer, and what was counted
+// between the last look and a write is lost.
 class HealthWatch {
   public:
     // NOW: CLOCK_MONOTONIC, in us.

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <cmath>
 #include <initializer_list>
 #include <set>
 #include <string_view>
@@ -50,12 +49,6 @@ Labels with(Labels labels, const char* name, const std::string& value) {
     return labels;
 }
 
-std::string text_of(double value) {
-    if (std::isnan(value)) return "NaN";
-    if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
-    return fmt::format("{}", value);
-}
-
 // Writes one metric after the other. A metric without samples is omitted.
 class Exposition {
   public:
@@ -72,8 +65,7 @@ class Exposition {
     void sample(const Labels& labels, Number value) {
         const std::string series = name_ + text_of(labels);
         if (!series_.insert(series).second) return;
-        out_ +=
-            std::exchange(head_, "") + fmt::format("{} {}\n", series, text_of(static_cast<double>(value)));
+        out_ += std::exchange(head_, "") + fmt::format("{} {}\n", series, static_cast<double>(value));
     }
     // A metric with one sample, which has no labels.
     template <class Number>

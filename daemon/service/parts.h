@@ -38,8 +38,8 @@ class Parts {
     void look(bool whole);
     [[nodiscard]] bool wants_retry() const { return engine.wants_retry() || masks.wants_retry(); }
 
-    // `wq-tunectl pause` and `resume`. Experiments are paused while a file exists. Its disk may not answer: an
-    // order takes effect at once, and an error of the file is logged later.
+    // `wq-tunectl pause` and `resume`. Experiments are paused while a file exists. Its disk may not answer:
+    // an order takes effect at once, and an error of the file is logged later.
     void pause(bool paused);
     [[nodiscard]] bool is_paused() const { return paused_; }
     // Locks the process in memory while experiments need it. If that fails, restoring may need pages from a

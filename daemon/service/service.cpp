@@ -26,7 +26,7 @@ namespace wq {
 namespace {
 
 constexpr std::size_t kMostErrors = 10;  // of a policy, in the journal
-constexpr unsigned kWhole = 20;  // at every so many ticks all targets are looked at: steps depend on the time
+constexpr unsigned kWhole = 40;  // at every so many ticks all targets are looked at: steps depend on the time
 // How long the daemon waits for a disk when it ends; below TimeoutStopSec= and WatchdogSec= of the unit.
 constexpr std::chrono::seconds kLastWrites{5};
 
@@ -43,9 +43,6 @@ tl::expected<Policy, PolicyErrors> load_host_policy(const ServiceOptions& option
 void log_policy_errors(Log& log, const PolicyErrors& errors) {
     for (std::size_t i = 0; i < std::min(errors.size(), kMostErrors); i++)
         log.write({LOG_ERR, Event::policy_broken, errors[i].text(), {{"WQ_POLICY_FILE", errors[i].file}}});
-    if (errors.size() > kMostErrors)
-        log.write({LOG_ERR, Event::none,
-                   fmt::format("and {} more; wq-tunectl check shows them", errors.size() - kMostErrors)});
 }
 
 }  // namespace
@@ -230,10 +227,9 @@ bool Service::look_at_dates() {
     if (!policy.is_outdated(now)) return false;
     parts_->engine.expire(now);
     const auto expired = policy.expired_rules();
-    const std::string said = expired.empty()       ? "no rule is expired now"
-                             : expired.size() == 1 ? "1 rule has expired: " + expired.front().text()
-                                                   : fmt::format("{} rules have expired, the first at {}",
-                                                                 expired.size(), expired.front().text());
+    const std::string said = expired.empty() ? "no rule is expired now"
+                                             : fmt::format("expired rules: {}, the first at {}",
+                                                           expired.size(), expired.front().text());
     log_.write({LOG_NOTICE, Event::policy_loaded, said});
     return true;
 }

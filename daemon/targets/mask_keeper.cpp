@@ -136,11 +136,11 @@ bool MaskKeeper::is_as_seen(const std::string& observing) const {
     if (masks_.empty()) return true;
     if (observing != observing_ || !reconciler_.unsaved().empty()) return false;
     return edges_.cpus() == cpus_ && std::ranges::all_of(masks_, [this](const auto& item) {
-        const Mask& mask = item.second;
-        if (!mask.unread.empty() || !mask.opted_out || mask.tries_to_go_back()) return false;
-        const auto now = edges_.files.read_mask(item.first);
-        return now && now->text == mask.now.text && now->effective == mask.now.effective;
-    });
+               const Mask& mask = item.second;
+               if (!mask.unread.empty() || !mask.opted_out || mask.tries_to_go_back()) return false;
+               const auto now = edges_.files.read_mask(item.first);
+               return now && now->text == mask.now.text && now->effective == mask.now.effective;
+           });
 }
 
 void MaskKeeper::forget(const std::string& name) {

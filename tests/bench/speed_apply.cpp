@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Sets 1,000 targets with the daemon's own Engine and with a bare loop, on a tree in memory. A write to a real kernel takes far longer than one to memory, so the overhead of the daemon shows
-// most here.
+// Sets 1,000 targets with the daemon's own Engine and with a bare loop, on a tree in memory. A write to a
+// real kernel takes far longer than one to memory, so the overhead of the daemon shows most here.
 #include <benchmark/benchmark.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@ namespace {
 
 constexpr unsigned kTargets = 1000;
 
-// ---- the same work without decisions: loops of system calls and nothing else, as in C. A call that fails ends
-// the program. FOLDERS: of the workqueues, in PARENT.
+// ---- the same work without decisions: loops of system calls and nothing else, as in C. A call that fails
+// ends the program. FOLDERS: of the workqueues, in PARENT.
 
 constexpr const char* kRead[] = {"per_cpu", "affinity_scope", "max_active", "affinity_strict", "cpumask"};
 
