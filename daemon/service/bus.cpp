@@ -70,7 +70,10 @@ std::string job_type(sd_bus* bus, const char* unit) {
     return ask_systemd(bus, job, "org.freedesktop.systemd1.Job", "JobType");
 }
 
-Result<BusPtr> connect_system_bus() {
+}  // namespace
+
+// libsystemd itself waits 90 s for a bus that accepts connections but does not reply.
+Result<BusPtr> open_system_bus() {
     sd_bus* raw = nullptr;
     int r = ::sd_bus_new(&raw);
     if (r < 0) return fail_errno("system bus", -r);
@@ -84,22 +87,13 @@ Result<BusPtr> connect_system_bus() {
     if (r >= 0) r = ::sd_bus_start(raw);
     if (r < 0) return fail_errno("system bus", -r);
     ::sd_bus_set_method_call_timeout(raw, kBusPatience);
-    return bus;
-}
-
-}  // namespace
-
-// libsystemd itself waits 90 s for a bus that accepts connections but does not reply.
-Result<BusPtr> open_system_bus() {
-    auto bus = connect_system_bus();
-    if (!bus) return bus;
     std::uint64_t heard = monotonic_us();
-    while (::sd_bus_is_ready(bus->get()) <= 0) {
-        int r = ::sd_bus_process(bus->get(), nullptr);
+    while (::sd_bus_is_ready(raw) <= 0) {
+        r = ::sd_bus_process(raw, nullptr);
         const std::uint64_t now = monotonic_us();
         if (r > 0) heard = now;
         if (r == 0 && now >= heard + kBusPatience) return fail("the system bus does not answer", ETIMEDOUT);
-        if (r == 0) r = ::sd_bus_wait(bus->get(), heard + kBusPatience - now);
+        if (r == 0) r = ::sd_bus_wait(raw, heard + kBusPatience - now);
         if (r < 0 && r != -EINTR) return fail_errno("system bus", -r);
     }
     return bus;

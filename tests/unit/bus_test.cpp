@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
@@ -203,6 +204,40 @@ TEST_F(BusPolicy, WhoIsRefusedIsToldToBeRoot) {
             return bus ? call_daemon(bus->get(), "Pin", {"kcryptd", "smt"}).error().text : bus.error().text;
         }),
         "only root may give orders: run it as root (sudo)");
+}
+
+TEST(BusServerTest, CarriesOutOrdersAndItsNameGoesWithIt) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root may own the name";
+    const PrivateBus there;
+    if (!there.is_there()) GTEST_SKIP() << "there is no dbus-daemon";
+    const pid_t child = ::fork();
+    if (child == 0) {
+        Journal journal;
+        sd_event* event = nullptr;
+        ::sd_event_default(&event);
+        BusServer server(event, journal,
+                         [](const auto& method, const auto& arguments) -> Result<std::string> {
+                             if (method == "Revert") return "not " + arguments.at(0);
+                             return fail("no " + method, EPERM);
+                         });
+        server.connect();
+        ::sd_event_loop(event);
+        ::_exit(0);
+    }
+    const auto bus = open_system_bus();
+    ASSERT_TRUE(bus);
+    auto note = call_daemon(bus->get(), "Revert", {"kcryptd"});
+    for (int i = 0; i < 500 && !note && note.error().code == ESRCH; i++) {
+        ::usleep(10'000);
+        note = call_daemon(bus->get(), "Revert", {"kcryptd"});
+    }
+    EXPECT_EQ(note.value_or("nothing"), "not kcryptd");
+    EXPECT_EQ(call_daemon(bus->get(), "Pause", {}).error().text, "no Pause");
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    for (int i = 0; i < 500 && call_daemon(bus->get(), "Pause", {}).error().code != ESRCH; i++)
+        ::usleep(10'000);
+    EXPECT_EQ(call_daemon(bus->get(), "Pause", {}).error().code, ESRCH);
 }
 
 // ---- a bus that accepts connections and never answers: no caller waits for it longer than its timeout
