@@ -148,7 +148,7 @@ bool Service::tick() {
         if (bus_) bus_->connect();
         publisher_.sample(*parts_->counters, false);
     }
-    return expired || !udev_ || ++ticks_ >= kWhole;
+    return expired || !udev_ || !exists("/run/udev/control") || ++ticks_ >= kWhole;
 }
 
 void Service::look(bool whole) {
