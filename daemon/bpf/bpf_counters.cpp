@@ -247,17 +247,6 @@ class BpfCounters : public WorkCounters {
 
     ~BpfCounters() override { BpfCounters::detach(); }
 
-    Result<std::vector<StartedWork>> started_on(const CpuSet& cpus) override {
-        const auto walk = this->walk();
-        if (!walk) return tl::unexpected(walk.error());
-        const auto all = (*walk)->list_on(cpus);
-        if (!all) return tl::unexpected(all.error());
-        std::vector<StartedWork> out;
-        for (const auto& one : *all)
-            if (one.started > 0) out.push_back({one.address, one.name, one.started});
-        return out;
-    }
-
     Result<std::map<std::string, Traffic>> traffic() override {
         const auto all = list();
         if (!all) return tl::unexpected(all.error());

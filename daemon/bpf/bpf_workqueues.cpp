@@ -69,6 +69,7 @@ Result<std::vector<KernelWorkqueue>> walk(workqueues_bpf& skeleton, const bpf_li
     if (!state.finished) return fail_errno(kListing, EAGAIN);
 
     std::vector<KernelWorkqueue> all;
+    all.reserve(text->size() / sizeof(wq_record));
     for (std::size_t at = 0; at + sizeof(wq_record) <= text->size(); at += sizeof(wq_record)) {
         wq_record record;
         std::memcpy(&record, text->data() + at, sizeof(record));
@@ -125,16 +126,6 @@ Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list(bool unbound_only) {
     if (!all) return all;
     const auto lasting = std::ranges::find(*all, "events", &KernelWorkqueue::name);  // it always exists
     if (lasting != all->end()) loaded_->skeleton->bss->anchor = lasting->address;
-    return all;
-}
-
-Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list_on(const CpuSet& cpus) {
-    auto& state = *loaded_->skeleton->bss;
-    set_cpus(state.counted_cpus, cpus);
-    state.on_some_cpus = 1;
-    auto all = list();
-    state.on_some_cpus = 0;
-    if (all) std::erase_if(*all, &KernelWorkqueue::unbound);
     return all;
 }
 

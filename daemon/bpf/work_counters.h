@@ -71,13 +71,6 @@ struct Watched {
     void add(const WatchedWork& one);
 };
 
-// A per-CPU workqueue, or one of soft interrupts.
-struct StartedWork {
-    std::uint64_t address = 0;
-    std::string workqueue;    // its name; not unique
-    std::uint64_t items = 0;  // that started, since the workqueue was made
-};
-
 // Counts the work of several targets at once, in the kernel. Each target has its own windows, one after the
 // other, in the two slots of a pair.
 class WorkCounters {
@@ -109,10 +102,6 @@ class WorkCounters {
     virtual void watch(const CpuSet& cpus) = 0;
     // The result of watch() over all attachments, most items first.
     [[nodiscard]] virtual Watched watched() = 0;
-
-    // The kernel's own counts on CPUS for each per-CPU workqueue, without a probe, no matter who queued the
-    // work.
-    virtual Result<std::vector<StartedWork>> started_on(const CpuSet& cpus) = 0;
 
     // The kernel's own counts of a workqueue's items since its pools were last set. They restart at 0 when a
     // scope is written or CPUs go online or offline.

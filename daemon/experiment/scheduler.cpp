@@ -45,6 +45,8 @@ double OrderBook::lost(std::int64_t wall) const {
 }
 
 void OrderBook::see(const std::map<std::string, double>& rates, std::uint64_t last, std::uint64_t now) {
+    for (auto& [name, notes] : notes_)
+        if (notes.load.rate_at <= last) notes.load.rate = 0;
     for (const auto& [name, rate] : rates) {
         auto& load = notes_[name].load;
         if (load.rate_at > last) continue;
@@ -136,6 +138,7 @@ void Scheduler::rest(Taker& taker) const {
 
 std::vector<Taker> Scheduler::takers() const {
     std::vector<Taker> out;
+    out.reserve(f_.targets.size());  // moving one takes longer than making it
     for (const auto& [name, target] : f_.targets)
         for (Taker& one : takers_of(target))
             if (one.waits.empty()) out.push_back(std::move(one));

@@ -82,8 +82,8 @@ class OrderBook {
     [[nodiscard]] bool is_spent(const std::string& name, std::int64_t wall, const Judging& judge) const {
         return lost(name, wall) >= static_cast<double>(judge.budget.count());
     }
-    // Takes the rates of workqueues that were seen at NOW, where no pair counted since LAST: a pair's count
-    // is better, because its writes reset the kernel's counts to zero.
+    // Takes the rates of workqueues that were seen at NOW (those not in RATES have none), where no pair
+    // counted since LAST: a pair's count is better, because its writes reset the kernel's counts to zero.
     void see(const std::map<std::string, double>& rates, std::uint64_t last, std::uint64_t now);
     void policy_changed();
     void forget_others(const std::map<std::string, Target>& targets);

@@ -229,22 +229,21 @@ Meters Counting::meters_of(const std::string& name, double items) {
 
 Result<std::optional<std::map<std::string, double>>> Counting::rates(std::uint64_t now) {
     constexpr std::uint64_t kOldest = 12 * kSecond;
-    const auto traffic = counters_.traffic();
+    auto traffic = counters_.traffic();
     if (!traffic) return tl::unexpected(traffic.error());
     const std::uint64_t passed = now - looked_at_;
     std::optional<std::map<std::string, double>> out;
     if (looked_at_ > 0 && passed >= kSecond && passed <= kOldest) out.emplace();
-    std::map<std::string, std::uint64_t> seen;
+    auto before = seen_.begin();  // both are sorted
     for (const auto& [name, one] : *traffic) {
-        seen[name] = one.completed;
-        const auto before = seen_.find(name);
-        if (!out || before == seen_.end()) continue;
+        while (before != seen_.end() && before->first < name) ++before;
+        if (!out || before == seen_.end() || before->first != name) continue;
         // A write of a scope resets the kernel's counts to zero.
-        const std::uint64_t more =
-            one.completed >= before->second ? one.completed - before->second : one.completed;
-        (*out)[name] = static_cast<double>(more) * kSecond / static_cast<double>(passed);
+        const std::uint64_t last = before->second.completed;
+        const std::uint64_t more = one.completed >= last ? one.completed - last : one.completed;
+        if (more > 0) (*out)[name] = static_cast<double>(more) * kSecond / static_cast<double>(passed);
     }
-    seen_ = std::move(seen);
+    seen_ = std::move(*traffic);
     looked_at_ = now;
     return out;
 }

@@ -108,7 +108,8 @@ class Counting {
     void detach();
     // The meters of target NAME, which is attached. ITEMS: that a window is expected to have.
     [[nodiscard]] Meters meters_of(const std::string& name, double items);
-    // Completions per second of each workqueue since the last call; empty if that was not 1 to 12 s ago.
+    // Completions per second since the last call, of workqueues with any; empty if that was not 1 to 12 s
+    // ago.
     Result<std::optional<std::map<std::string, double>>> rates(std::uint64_t now);
     [[nodiscard]] std::uint64_t looked_at() const { return looked_at_; }  // the last call of rates()
     [[nodiscard]] std::string limits() const { return counters_.limits(); }
@@ -116,9 +117,9 @@ class Counting {
   private:
     WorkCounters& counters_;
     std::string why_not_;
-    std::vector<Attached> attached_;             // by index
-    Wanted wanted_;                              // of the last attach()
-    std::map<std::string, std::uint64_t> seen_;  // completions at the last look
+    std::vector<Attached> attached_;                     // by index
+    Wanted wanted_;                                      // of the last attach()
+    std::map<std::string, WorkCounters::Traffic> seen_;  // at the last look
     std::uint64_t looked_at_ = 0;
 };
 

@@ -20,6 +20,7 @@ namespace wq {
 struct HostCpus {
     CpuSet possible;  // empty: not known
     CpuSet isolated;
+    friend bool operator==(const HostCpus&, const HostCpus&) = default;
 };
 
 // Facts for checking the conditions of a policy's host tables, and its masks. An empty value is not known.

@@ -22,9 +22,6 @@ struct Free {
 };
 using Text = std::unique_ptr<char, Free>;
 
-// Timeout of the daemon's own questions, on which nothing blocks.
-constexpr std::uint64_t kTimeout = 5'000'000;  // us
-
 bool is_absent(const sd_bus_error& error) {
     return ::sd_bus_error_has_name(&error, SD_BUS_ERROR_SERVICE_UNKNOWN) != 0 ||
            ::sd_bus_error_has_name(&error, SD_BUS_ERROR_NAME_HAS_NO_OWNER) != 0;
@@ -46,48 +43,37 @@ Result<MessagePtr> make_call(sd_bus* bus, const char* method, const std::vector<
     return message;
 }
 
-// Asks systemd for properties, for at most kBusPatience in all. On a connection of its own: waiting on the
-// one with our well-known name would queue orders.
-class Systemd {
-  public:
-    // "" if there is no answer.
-    std::string text(const char* object, const char* interface, const char* property) {
-        char* raw = nullptr;
-        if (!is_time_left() ||
-            ::sd_bus_get_property_string(bus_->get(), kName, object, interface, property, nullptr, &raw) < 0)
-            return "";
-        return Text(raw).get();
-    }
-    // The type of a unit's job, for example "restart"; "" if it has none.
-    std::string job_type(const char* unit) {
-        char* encoded = nullptr;
-        if (::sd_bus_path_encode("/org/freedesktop/systemd1/unit", unit, &encoded) < 0) return "";
-        const Text object(encoded);
-        sd_bus_message* raw = nullptr;
-        if (!is_time_left() ||
-            ::sd_bus_get_property(bus_->get(), kName, object.get(), "org.freedesktop.systemd1.Unit", "Job",
-                                  nullptr, &raw, "(uo)") < 0)
-            return "";
-        const MessagePtr reply(raw);
-        unsigned id = 0;
-        const char* job = nullptr;
-        if (::sd_bus_message_read(raw, "(uo)", &id, &job) <= 0 || id == 0) return "";
-        return text(job, "org.freedesktop.systemd1.Job", "JobType");
-    }
+constexpr const char* kSystemd = "org.freedesktop.systemd1";
 
-  private:
-    static constexpr const char* kName = "org.freedesktop.systemd1";
-    bool is_time_left() {
-        const std::uint64_t now = monotonic_us();
-        return bus_ && now < end_ && ::sd_bus_set_method_call_timeout(bus_->get(), end_ - now) >= 0;
-    }
-    Result<BusPtr> bus_ = open_system_bus();
-    std::uint64_t end_ = monotonic_us() + kBusPatience;
-};
+// "" if systemd does not answer. On a connection of its own: waiting on the one with our well-known name
+// would queue orders.
+std::string ask_systemd(sd_bus* bus, const char* object, const char* interface, const char* property) {
+    char* raw = nullptr;
+    if (::sd_bus_get_property_string(bus, kSystemd, object, interface, property, nullptr, &raw) < 0)
+        return "";
+    return Text(raw).get();
+}
+
+// The type of the job of UNIT, for example "restart"; "" if it has none.
+std::string job_type(sd_bus* bus, const char* unit) {
+    char* encoded = nullptr;
+    if (::sd_bus_path_encode("/org/freedesktop/systemd1/unit", unit, &encoded) < 0) return "";
+    const Text object(encoded);
+    sd_bus_message* raw = nullptr;
+    if (::sd_bus_get_property(bus, kSystemd, object.get(), "org.freedesktop.systemd1.Unit", "Job", nullptr,
+                              &raw, "(uo)") < 0)
+        return "";
+    const MessagePtr reply(raw);
+    unsigned id = 0;
+    const char* job = nullptr;
+    if (::sd_bus_message_read(raw, "(uo)", &id, &job) <= 0 || id == 0) return "";
+    return ask_systemd(bus, job, "org.freedesktop.systemd1.Job", "JobType");
+}
 
 }  // namespace
 
-Result<BusPtr> connect_system_bus() {
+// libsystemd itself waits 90 s for a bus that accepts connections but does not reply.
+Result<BusPtr> open_system_bus() {
     sd_bus* raw = nullptr;
     int r = ::sd_bus_new(&raw);
     if (r < 0) return fail_errno("system bus", -r);
@@ -100,21 +86,14 @@ Result<BusPtr> connect_system_bus() {
     if (r >= 0) r = ::sd_bus_set_trusted(raw, 1);
     if (r >= 0) r = ::sd_bus_start(raw);
     if (r < 0) return fail_errno("system bus", -r);
-    ::sd_bus_set_method_call_timeout(raw, kTimeout);
-    return bus;
-}
-
-// libsystemd itself waits 90 s for a bus that accepts connections but does not reply.
-Result<BusPtr> open_system_bus() {
-    auto bus = connect_system_bus();
-    if (!bus) return bus;
+    ::sd_bus_set_method_call_timeout(raw, kBusPatience);
     std::uint64_t heard = monotonic_us();
-    while (::sd_bus_is_ready(bus->get()) <= 0) {
-        int r = ::sd_bus_process(bus->get(), nullptr);
+    while (::sd_bus_is_ready(raw) <= 0) {
+        r = ::sd_bus_process(raw, nullptr);
         const std::uint64_t now = monotonic_us();
         if (r > 0) heard = now;
         if (r == 0 && now >= heard + kBusPatience) return fail("the system bus does not answer", ETIMEDOUT);
-        if (r == 0) r = ::sd_bus_wait(bus->get(), heard + kBusPatience - now);
+        if (r == 0) r = ::sd_bus_wait(raw, heard + kBusPatience - now);
         if (r < 0 && r != -EINTR) return fail_errno("system bus", -r);
     }
     return bus;
@@ -145,40 +124,17 @@ namespace {
 // Lower priority than everything else in the loop: signals, timers, udev.
 constexpr int kPriority = SD_EVENT_PRIORITY_NORMAL + 10;
 
-// sd-bus has checked the types of the arguments by the table below.
-int on_order(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
-    const std::string method = ::sd_bus_message_get_member(message);
-    std::vector<std::string> arguments;
-    while (::sd_bus_message_at_end(message, 1) == 0) {
-        const char* argument = nullptr;
-        if (const int r = ::sd_bus_message_read(message, "s", &argument); r < 0) return r;
-        arguments.emplace_back(argument);
-    }
-    const auto done = static_cast<const BusServer*>(server)->order(method, arguments);
-    if (!done)
-        return ::sd_bus_reply_method_errorf(message, "org.wqtuned1.Error.Failed", "%s",
-                                            done.error().text.c_str());
-    if (method == "Revert") return ::sd_bus_reply_method_return(message, "s", done->c_str());
-    return ::sd_bus_reply_method_return(message, nullptr);
-}
-
-const sd_bus_vtable kManager[] = {
-    SD_BUS_VTABLE_START(0),
-    SD_BUS_METHOD_WITH_ARGS("Pin", SD_BUS_ARGS("s", target, "s", scope), SD_BUS_NO_RESULT, on_order, 0),
-    SD_BUS_METHOD_WITH_ARGS("Unpin", SD_BUS_ARGS("s", target), SD_BUS_NO_RESULT, on_order, 0),
-    SD_BUS_METHOD_WITH_ARGS("Revert", SD_BUS_ARGS("s", target), SD_BUS_RESULT("s", note), on_order, 0),
-    SD_BUS_METHOD_WITH_ARGS("Compare", SD_BUS_ARGS("s", target, "s", scope), SD_BUS_NO_RESULT, on_order, 0),
-    SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_order, 0),
-    SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_order, 0),
-    SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_order, 0),
-    SD_BUS_VTABLE_END};
-
 // Indexed by syslog level.
 constexpr const char* kLevels[] = {"emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"};
 
-int get_level(sd_bus* /*bus*/, const char* /*path*/, const char* /*interface*/, const char* /*property*/,
-              sd_bus_message* reply, void* journal, sd_bus_error* /*error*/) {
-    return ::sd_bus_message_append(reply, "s", kLevels[static_cast<Journal*>(journal)->max_level()]);
+int get_property(sd_bus* /*bus*/, const char* /*path*/, const char* /*interface*/, const char* property,
+                 sd_bus_message* reply, void* journal, sd_bus_error* /*error*/) {
+    const std::string name = property;
+    const char* value = name == "LogLevel"        ? kLevels[static_cast<Journal*>(journal)->max_level()]
+                        : name != "LogTarget"     ? "wq-tuned"
+                        : Journal::is_connected() ? "journal"
+                                                  : "console";
+    return ::sd_bus_message_append(reply, "s", value);
 }
 
 int set_level(sd_bus* /*bus*/, const char* /*path*/, const char* /*interface*/, const char* /*property*/,
@@ -193,30 +149,45 @@ int set_level(sd_bus* /*bus*/, const char* /*path*/, const char* /*interface*/, 
     return ::sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "'%s' is not a log level", word);
 }
 
-int get_target(sd_bus* /*bus*/, const char* /*path*/, const char* /*interface*/, const char* /*property*/,
-               sd_bus_message* reply, void* /*journal*/, sd_bus_error* /*error*/) {
-    return ::sd_bus_message_append(reply, "s", Journal::is_connected() ? "journal" : "console");
-}
-
-int get_identifier(sd_bus* /*bus*/, const char* /*path*/, const char* /*interface*/, const char* /*property*/,
-                   sd_bus_message* reply, void* /*journal*/, sd_bus_error* /*error*/) {
-    return ::sd_bus_message_append(reply, "s", "wq-tuned");
-}
-
 const sd_bus_vtable kLogLevel[] = {
-    SD_BUS_VTABLE_START(0), SD_BUS_WRITABLE_PROPERTY("LogLevel", "s", get_level, set_level, 0, 0),
-    SD_BUS_PROPERTY("LogTarget", "s", get_target, 0, 0),
-    SD_BUS_PROPERTY("SyslogIdentifier", "s", get_identifier, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+    SD_BUS_VTABLE_START(0), SD_BUS_WRITABLE_PROPERTY("LogLevel", "s", get_property, set_level, 0, 0),
+    SD_BUS_PROPERTY("LogTarget", "s", get_property, 0, 0),
+    SD_BUS_PROPERTY("SyslogIdentifier", "s", get_property, 0, SD_BUS_VTABLE_PROPERTY_CONST),
     SD_BUS_VTABLE_END};
 
 }  // namespace
 
-Status BusServer::start() {
-    name_.reset();
+// sd-bus has checked the types of the arguments by the table below.
+int BusServer::on_order(sd_bus_message* message, void* self, sd_bus_error* /*error*/) {
+    const std::string method = ::sd_bus_message_get_member(message);
+    std::vector<std::string> arguments;
+    while (::sd_bus_message_at_end(message, 1) == 0) {
+        const char* argument = nullptr;
+        if (const int r = ::sd_bus_message_read(message, "s", &argument); r < 0) return r;
+        arguments.emplace_back(argument);
+    }
+    const auto done = static_cast<const BusServer*>(self)->order_(method, arguments);
+    if (!done)
+        return ::sd_bus_reply_method_errorf(message, "org.wqtuned1.Error.Failed", "%s",
+                                            done.error().text.c_str());
+    if (method == "Revert") return ::sd_bus_reply_method_return(message, "s", done->c_str());
+    return ::sd_bus_reply_method_return(message, nullptr);
+}
+
+const sd_bus_vtable BusServer::kManager[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_METHOD_WITH_ARGS("Pin", SD_BUS_ARGS("s", target, "s", scope), SD_BUS_NO_RESULT, on_order, 0),
+    SD_BUS_METHOD_WITH_ARGS("Unpin", SD_BUS_ARGS("s", target), SD_BUS_NO_RESULT, on_order, 0),
+    SD_BUS_METHOD_WITH_ARGS("Revert", SD_BUS_ARGS("s", target), SD_BUS_RESULT("s", note), on_order, 0),
+    SD_BUS_METHOD_WITH_ARGS("Compare", SD_BUS_ARGS("s", target, "s", scope), SD_BUS_NO_RESULT, on_order, 0),
+    SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_order, 0),
+    SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_order, 0),
+    SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_order, 0),
+    SD_BUS_VTABLE_END};
+
+Status BusServer::serve() {
     bus_.reset();
-    state_ = State::waiting;
-    why_lost_ = "the connection ended";
-    auto bus = connect_system_bus();
+    auto bus = open_system_bus();
     if (!bus) return tl::unexpected(bus.error());
     sd_bus* const raw = bus->get();
     int r = ::sd_bus_add_object_vtable(raw, nullptr, kBusPath, kBusInterface, kManager, this);
@@ -225,70 +196,36 @@ Status BusServer::start() {
                                        "org.freedesktop.LogControl1", kLogLevel, &log_);
     if (r < 0) return fail_errno(kBusInterface, -r);
     (void)::sd_bus_set_close_on_exit(raw, 0);  // it would wait until the bus accepts our unsent messages
-    sd_bus_slot* slot = nullptr;
-    r = ::sd_bus_attach_event(raw, event_, kPriority);
-    if (r >= 0) r = ::sd_bus_request_name_async(raw, &slot, kBusName, 0, on_name, this);
-    name_.reset(slot);
+    r = ::sd_bus_request_name(raw, kBusName, 0);
+    if (r >= 0) r = ::sd_bus_attach_event(raw, event_, kPriority);
     if (r < 0) return fail_errno("the name on the bus", -r);
     bus_ = std::move(*bus);
     return {};
 }
 
-BusServer::State BusServer::state() const {
-    return bus_ && ::sd_bus_is_open(bus_.get()) > 0 ? state_ : State::lost;
-}
-
-int BusServer::on_name(sd_bus_message* answer, void* self, sd_bus_error* /*error*/) {
-    constexpr std::uint32_t kOwner = 1;  // DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER
-    auto* server = static_cast<BusServer*>(self);
-    std::uint32_t given = 0;
-    bool owner = false;
-    if (const sd_bus_error* error = ::sd_bus_message_get_error(answer); error != nullptr)
-        server->why_lost_ = error->message != nullptr ? error->message : error->name;
-    else if (::sd_bus_message_read(answer, "u", &given) > 0 && given == kOwner)
-        owner = true;
-    else
-        server->why_lost_ = "another process has the name";
-    server->state_ = owner ? State::serving : State::lost;
-    return 1;
-}
-
 void BusServer::connect() {
-    if (state() == State::serving) warned_ = false;
-    if (state() != State::lost) return;
-    if (const auto started = start(); !started) warn(started.error().text);
-}
-
-void BusServer::wait() {
-    const std::uint64_t end = monotonic_us() + kBusPatience;
-    for (std::uint64_t now = monotonic_us(); now < end && state() == State::waiting; now = monotonic_us())
-        if (::sd_event_run(event_, end - now) < 0) break;
-    if (state() == State::waiting) warn("the system bus does not answer");
-    if (state() == State::lost) warn(why_lost_);
-}
-
-void BusServer::warn(const std::string& why) {
-    if (!std::exchange(warned_, true))
-        log_.write({LOG_WARNING, Event::none, "no D-Bus interface yet: " + why});
+    if (is_open()) return;
+    const auto served = serve();
+    if (!served && !warned_)
+        log_.write({LOG_WARNING, Event::none, "no D-Bus interface yet: " + served.error().text});
+    warned_ = !served;
 }
 
 bool BusServer::is_restarting() const {
     char* raw = nullptr;
-    if (state() != State::serving || ::sd_pid_get_unit(0, &raw) < 0) return false;
+    if (!is_open() || ::sd_pid_get_unit(0, &raw) < 0) return false;
     const Text unit(raw);
-    return Systemd().job_type(unit.get()) == "restart";
+    const auto bus = open_system_bus();
+    return bus && job_type(bus->get(), unit.get()) == "restart";
 }
 
-// Once systemd has started, its state seldom changes.
 const std::string& BusServer::system_state() {
-    const bool settled = system_state_ == "running" || system_state_ == "degraded";
-    const std::uint64_t now = monotonic_us();
-    if (asked_at_ != 0 && now - asked_at_ < (settled ? 600 : 60) * kSecond) return system_state_;
-    asked_at_ = now;
+    if (system_state_ == "running" || system_state_ == "degraded") return system_state_;
     system_state_.clear();
-    if (state() == State::serving)
-        system_state_ =
-            Systemd().text("/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager", "SystemState");
+    if (!is_open()) return system_state_;
+    if (const auto bus = open_system_bus())
+        system_state_ = ask_systemd(bus->get(), "/org/freedesktop/systemd1",
+                                    "org.freedesktop.systemd1.Manager", "SystemState");
     return system_state_;
 }
 

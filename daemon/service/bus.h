@@ -32,20 +32,13 @@ struct MessageUnref {
 };
 using MessagePtr = std::unique_ptr<sd_bus_message, MessageUnref>;
 
-struct SlotUnref {
-    void operator()(sd_bus_slot* slot) const { ::sd_bus_slot_unref(slot); }
-};
-using SlotPtr = std::unique_ptr<sd_bus_slot, SlotUnref>;
-
 // How long we wait for the bus itself, and for systemd.
 inline constexpr std::uint64_t kBusPatience = 2'000'000;  // us
 
 // How long an order waits for the daemon. Loading BPF programs takes long on a slow machine.
 inline constexpr std::uint64_t kOrderTimeout = 25'000'000;  // us
 
-// Starts to connect to the system bus. Does not wait.
-Result<BusPtr> connect_system_bus();
-// Like connect_system_bus(), but waits until the connection is ready, or for kBusPatience: ETIMEDOUT.
+// Waits until the connection is ready, or for kBusPatience: ETIMEDOUT.
 Result<BusPtr> open_system_bus();
 
 // Gives the order METHOD to the daemon. Errors: ESRCH if none runs; EACCES if the caller is not root.
@@ -65,39 +58,28 @@ class BusServer {
     BusServer(const BusServer&) = delete;
     BusServer& operator=(const BusServer&) = delete;
 
-    // Connects and requests the name, if that was not done or is lost. Call it at the start and at ticks.
+    // Connects and requests the name, if the bus is not there or lost; waits for each at most for
+    // kBusPatience. Call it at the start, and at ticks between slots.
     void connect();
-    // Runs the loop until calls are served, or for at most kBusPatience, in case the bus is silent.
-    void wait();
     // Whether systemd is restarting the unit of this process: settings then stay in force. False without a
     // bus or a unit, or if systemd does not answer within kBusPatience.
     [[nodiscard]] bool is_restarting() const;
-    // Of systemd: "running", "degraded", "starting", ...; "" if it does not answer. Asks only now and then.
+    // Of systemd: "running", "degraded", "starting", ...; "" if it does not answer. Once it has started, it
+    // is not asked again.
     const std::string& system_state();
-    [[nodiscard]] Result<std::string> order(const std::string& method,
-                                            const std::vector<std::string>& arguments) const {
-        return order_(method, arguments);
-    }
 
   private:
-    // waiting: for the connection and the name. lost: the connection ended, or another process has the name.
-    enum class State { waiting, serving, lost };
-
-    [[nodiscard]] State state() const;
-    Status start();
-    static int on_name(sd_bus_message* answer, void* self, sd_bus_error* error);
-    void warn(const std::string& why);
+    [[nodiscard]] bool is_open() const { return bus_ && ::sd_bus_is_open(bus_.get()) > 0; }
+    Status serve();
+    static int on_order(sd_bus_message* message, void* self, sd_bus_error* error);
+    static const sd_bus_vtable kManager[];
 
     sd_event* event_;
     Journal& log_;
     BusOrder order_;
     BusPtr bus_;
-    SlotPtr name_;
-    State state_ = State::waiting;
-    std::string why_lost_;
     bool warned_ = false;
     std::string system_state_;
-    std::uint64_t asked_at_ = 0;  // us
 };
 
 }  // namespace wq

@@ -10,7 +10,6 @@
 
 #include "machine/bpf_errors.h"
 #include "machine/cpu_files.h"
-#include "machine/isolation.h"
 
 namespace wq {
 
@@ -80,18 +79,11 @@ void Health::add(const std::string& cpus, const std::vector<KernelWorkqueue>& no
     looked_ = true;
 }
 
-void HealthWatch::tick(WorkCounters& counters) {
-    if (ticks_++ % kTicks == 0) look_at_isolated(counters);
-    if (now_() >= next_) look(counters);
-}
-
-void HealthWatch::before_writes(WorkCounters& counters) {
-    if (now_() >= (health_.has_looked() ? not_before_ : std::max(next_, not_before_))) look(counters);
-}
-
 // If an error may pass, the next tick tries again, and the metrics stay as they are until then.
-void HealthWatch::look(WorkCounters& counters) {
+void HealthWatch::look(WorkCounters& counters, bool writes) {
     const std::uint64_t begun = now_();
+    const std::uint64_t first = std::max(next_, not_before_);
+    if (begun < (!writes ? next_ : health_.has_looked() ? not_before_ : first)) return;
     const auto seen = counters.health();
     const std::uint64_t ended = now_();
     // The first look also loads the programs.
@@ -105,38 +97,10 @@ void HealthWatch::look(WorkCounters& counters) {
     } else {
         health_ = {};  // no metrics are better than old ones
     }
-    say(error_, "the health of workqueues", seen ? "" : seen.error().text);
-}
-
-// Walks all cgroups and all workqueues. Misses nothing between two looks, because the kernel counts.
-void HealthWatch::look_at_isolated(WorkCounters& counters) {
-    const CpuSet cpus = read_isolation(paths_).cpus();
-    const auto started = cpus.empty() ? std::vector<StartedWork>{} : counters.started_on(cpus);
-    if (started) isolated_.add(cpus, *started);
-    if (!started && passes(started.error())) return;
-    say(isolated_error_, "work on isolated CPUs", started ? "" : started.error().text);
-}
-
-void HealthWatch::say(std::string& last, const char* what, const std::string& why) {
-    if (!why.empty() && why != last)
-        log_.write({LOG_NOTICE, Event::none, fmt::format("no metrics of {}: {}", what, why)});
-    last = why;
-}
-
-void IsolatedItems::add(const CpuSet& cpus, const std::vector<StartedWork>& now) {
-    const bool same = std::exchange(cpus_, cpus) == cpus;
-    const auto before = std::exchange(counted_, {});
-    const auto sums = std::exchange(items_, {});
-    for (const StartedWork& one : now) {
-        const std::pair key(one.address, one.workqueue);
-        const auto at = before.find(key);
-        // A new workqueue starts at zero. If the count fell, another one has reused the address and the name.
-        const std::uint64_t past = at != before.end() && one.items >= at->second ? at->second : 0;
-        counted_[key] = one.items;
-        const auto sum = sums.find(one.workqueue);
-        auto& items = items_.try_emplace(one.workqueue, sum != sums.end() ? sum->second : 0).first->second;
-        if (same) items += one.items - past;
-    }
+    const std::string why = seen ? "" : seen.error().text;
+    if (!seen && why != error_)
+        log_.write({LOG_NOTICE, Event::none, "no metrics of the health of workqueues: " + why});
+    error_ = why;
 }
 
 }  // namespace wq

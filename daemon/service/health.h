@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/cpu_set.h"
 #include "base/journal.h"
 #include "bpf/bpf_workqueues.h"
 #include "bpf/work_counters.h"
@@ -71,60 +70,31 @@ class Health {
     std::map<std::string, std::uint64_t> hogs_;
 };
 
-// Sums up the items of per-CPU workqueues that start on isolated CPUs. A look is only the start value if it
-// is the first, or if the set of isolated CPUs changed since the last one.
-class IsolatedItems {
-  public:
-    // Adds a look. NOW: the kernel's counts on CPUS, the isolated CPUs.
-    void add(const CpuSet& cpus, const std::vector<StartedWork>& now);
-    // The isolated CPUs at the last look.
-    [[nodiscard]] const CpuSet& cpus() const { return cpus_; }
-    // The sums by name, as long as a workqueue of this name exists. They never fall: work of one that went
-    // stays in the sum of its name.
-    [[nodiscard]] const std::map<std::string, std::uint64_t>& items() const { return items_; }
-
-  private:
-    CpuSet cpus_;
-    // The kernel's counts at the last look, by address, which is used again, and name.
-    std::map<std::pair<std::uint64_t, std::string>, std::uint64_t> counted_;
-    std::map<std::string, std::uint64_t> items_;
-};
-
-// Looks at both once a minute, and at Health before the daemon's own writes, after which the kernel's counts
-// restart. Looks take at most a hundredth of the time: with many workqueues they are rarer, and what was
-// counted between the last look and a write is lost.
+// Looks at it once a minute, and before the daemon's own writes, after which the kernel's counts restart.
+// Looks take at most a hundredth of the time: with many workqueues they are rarer, and what was counted
+// between the last look and a write is lost.
 class HealthWatch {
   public:
     // NOW: CLOCK_MONOTONIC, in us.
     HealthWatch(const Paths& paths, Log& log, std::function<std::uint64_t()> now = monotonic_us)
         : paths_(paths), log_(log), now_(std::move(now)) {}
 
-    // Call it at each tick, but not while windows are measured.
-    void tick(WorkCounters& counters);
-    // In the first minute, nothing before the first tick: the daemon's start does not wait for the programs.
-    void before_writes(WorkCounters& counters);
+    // Looks if it is time. Call it at each tick while no windows are measured, and (WRITES) before writes: in
+    // the first minute these do nothing, because the daemon's start does not wait for the programs.
+    void look(WorkCounters& counters, bool writes);
     [[nodiscard]] const Health& health() const { return health_; }
-    [[nodiscard]] const IsolatedItems& isolated() const { return isolated_; }
 
   private:
     static constexpr std::uint64_t kPeriod = 60 * kSecond;
     static constexpr std::uint64_t kShare = 100;
-    static constexpr unsigned kTicks = 4;  // from one look at isolated CPUs to the next, about a minute
-    void look(WorkCounters& counters);
-    void look_at_isolated(WorkCounters& counters);
-    // Why there are no metrics of WHAT; "" if there are. Logged if that is new.
-    void say(std::string& last, const char* what, const std::string& why);
 
     const Paths& paths_;
     Log& log_;
     std::function<std::uint64_t()> now_;
     Health health_;
-    IsolatedItems isolated_;
     std::uint64_t next_ = 0;                       // when the next look at a tick is due
     std::uint64_t not_before_ = now_() + kPeriod;  // the next look before a write
-    std::string error_;                            // of health_, last logged
-    std::string isolated_error_;                   // of isolated_
-    unsigned ticks_ = 0;
+    std::string error_;                            // last logged
 };
 
 }  // namespace wq

@@ -9,12 +9,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
-#include <utility>
 
-#include "base/file.h"
 #include "base/result.h"
-#include "machine/paths.h"
 
 namespace wq {
 
@@ -26,7 +22,6 @@ enum class Cause {
     tick,    // half of the watchdog's time is over
     order,   // from the bus
     reload,  // SIGHUP, an order, or a hostname that other host tables match
-    name,    // the hostname may have changed
     end,     // SIGTERM or SIGINT
 };
 
@@ -36,23 +31,20 @@ class Loop {
     Loop() = default;
     Loop(const Loop&) = delete;
     Loop& operator=(const Loop&) = delete;
-    ~Loop();
 
-    // Makes the loop. It will call TAKE with each signal (reload, end), timer (look, slot) and tick, and when
-    // the kernel wakes pollers of the file HOSTNAME (name). The file of a test's tree cannot be polled.
-    Status start(const std::string& hostname, std::function<void(Cause)> take);
+    // Makes the loop. It will call TAKE with each signal (reload, end), timer (look, slot) and tick.
+    Status start(std::function<void(Cause)> take);
     [[nodiscard]] sd_event* event() const { return event_.get(); }
     // Sets the timer of CAUSE (look or slot); empty: it is off.
     void set(Cause cause, std::optional<std::uint64_t> due);
     Status run();
     void end() { ::sd_event_exit(event_.get(), 0); }
-    [[nodiscard]] bool is_over() const { return ::sd_event_get_state(event_.get()) == SD_EVENT_FINISHED; }
 
   private:
-    struct Source {
+    struct Timer {
         Loop* loop;
         Cause cause;
-        sd_event_source* source = nullptr;
+        sd_event_source* source = nullptr;  // owned by the loop
     };
     struct EventUnref {
         void operator()(sd_event* event) const { ::sd_event_unref(event); }
@@ -63,23 +55,16 @@ class Loop {
     std::unique_ptr<sd_event, EventUnref> event_;
     std::function<void(Cause)> take_;
     std::uint64_t tick_ = 0;
-    std::array<Source, 3> timers_{{{this, Cause::look}, {this, Cause::slot}, {this, Cause::tick}}};
-    Fd hostname_;
-    sd_event_source* hostname_source_ = nullptr;
+    std::array<Timer, 3> timers_{{{this, Cause::look}, {this, Cause::slot}, {this, Cause::tick}}};
 };
 
 // When the next look at all targets is due: 200 ms after the last of a burst of events, at most 1 s after the
 // first. A failure is tried again after 250 ms, and then after twice the time, up to 4 s.
 class Agenda {
   public:
-    static constexpr std::uint64_t kQuiet = 200'000;
-    static constexpr std::uint64_t kMost = 1'000'000;
-    static constexpr std::uint64_t kFirstRetry = 250'000;
-
     void event(std::uint64_t now) {
-        const std::uint64_t first = first_.value_or(now);
-        first_ = first;
-        due_ = std::min(now + kQuiet, first + kMost);
+        first_ = first_.value_or(now);
+        due_ = std::min(now + kQuiet, *first_ + kMost);
     }
     // Call it after a look. WANTS_RETRY: something failed that may succeed later.
     void looked(bool wants_retry, std::uint64_t now) {
@@ -91,24 +76,13 @@ class Agenda {
     [[nodiscard]] std::optional<std::uint64_t> due() const { return due_; }
 
   private:
+    static constexpr std::uint64_t kQuiet = 200'000;
+    static constexpr std::uint64_t kMost = 1'000'000;
+    static constexpr std::uint64_t kFirstRetry = 250'000;
+
     std::optional<std::uint64_t> first_;  // of a burst that goes on
     std::optional<std::uint64_t> due_;
     unsigned retries_ = 0;  // in a row
-};
-
-// Polls for changes of CPUs that send no uevent, since the last call.
-class CpuWatch {
-  public:
-    explicit CpuWatch(const Paths& paths);
-    // Whether the machine was suspended. A suspend takes CPUs offline and online again.
-    [[nodiscard]] bool was_suspended();
-    // Whether the online, present, possible or isolated CPUs changed. Without udev, no event reports this.
-    [[nodiscard]] bool changed();
-
-  private:
-    const Paths& paths_;
-    std::int64_t suspended_;  // ns suspended since boot
-    std::string cpus_;        // result of cpu_state()
 };
 
 }  // namespace wq

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <cmath>
 #include <initializer_list>
 #include <set>
 #include <string_view>
@@ -50,12 +49,6 @@ Labels with(Labels labels, const char* name, const std::string& value) {
     return labels;
 }
 
-std::string text_of(double value) {
-    if (std::isnan(value)) return "NaN";
-    if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
-    return fmt::format("{}", value);
-}
-
 // Writes one metric after the other. A metric without samples is omitted.
 class Exposition {
   public:
@@ -72,8 +65,7 @@ class Exposition {
     void sample(const Labels& labels, Number value) {
         const std::string series = name_ + text_of(labels);
         if (!series_.insert(series).second) return;
-        out_ +=
-            std::exchange(head_, "") + fmt::format("{} {}\n", series, text_of(static_cast<double>(value)));
+        out_ += std::exchange(head_, "") + fmt::format("{} {}\n", series, static_cast<double>(value));
     }
     // A metric with one sample, which has no labels.
     template <class Number>
@@ -215,19 +207,6 @@ void add_running(Exposition& out, const MetricsInput& in) {
     out.metric("wq_tuned_lost_seconds_today", "Time that all targets lost to experiments today (UTC).",
                in.experiment.totals().lost_today);
     add_contention(out, arms);
-}
-
-// Writes only the workqueues with the most items.
-void add_isolated(Exposition& out, const IsolatedItems& isolated) {
-    if (isolated.cpus().empty()) return;
-    out.metric("wq_tuned_isolated_cpus", "Isolated CPUs.", isolated.cpus().count());
-    const auto all = isolated.items();
-    std::vector<std::pair<std::string, std::uint64_t>> items(all.begin(), all.end());
-    std::ranges::stable_sort(items, std::ranges::greater{}, [](const auto& one) { return one.second; });
-    if (items.size() > kMostIsolatedSeries) items.resize(kMostIsolatedSeries);
-    out.metric("wq_tuned_isolated_items_total",
-               "Items of per-CPU workqueues that started on isolated CPUs, no matter who queued them.");
-    for (const auto& [name, count] : items) out.sample({{"workqueue", name}}, count);
 }
 
 struct HealthMetric {
@@ -405,7 +384,6 @@ std::string metrics_text(const MetricsInput& in) {
     add_writes(out, in);
     add_experiments(out, in.experiment.totals());
     add_running(out, in);
-    add_isolated(out, in.isolated);
     add_health(out, in.health);
     add_evidence(out, in);
     add_verdicts(out, in);

@@ -29,7 +29,6 @@ struct MetricsInput {
     PolicyFacts policy;
     FleetMachine machine;
     std::int64_t started = 0;  // s since 1970
-    const IsolatedItems& isolated;
     const Health& health;
 };
 
@@ -38,7 +37,6 @@ struct MetricsInput {
 inline constexpr std::size_t kMostTargetSeries = 200;
 inline constexpr std::size_t kMostVerdictSeries = 100;
 inline constexpr std::size_t kMostComparisons = 25;
-inline constexpr std::size_t kMostIsolatedSeries = 100;
 
 // All counts of wq-tuned in the text format of Prometheus (version 0.0.4). Names that are not UTF-8 get
 // replacement characters. wq-tuned(8) describes each metric; a test compares the two.

@@ -31,7 +31,6 @@ class MetricsFile {
 
   private:
     void write();
-    void removed(const Status& done);
     void say(const std::string& text);
 
     Paths paths_;

@@ -5,18 +5,23 @@
 #include <syslog.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <ctime>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "bpf/bpf_dump.h"
+#include "machine/cpu_files.h"
 #include "machine/hwloc_topology.h"
 #include "machine/isolation.h"
 #include "machine/pods_file.h"
 
 namespace wq {
 namespace {
+
+constexpr std::int64_t kNoise = 100'000'000;  // ns, because two clocks are read one after the other
 
 // The pods are read once: the kernel makes them at boot.
 KernelInfo kernel_with_pods(const Paths& paths) {
@@ -56,7 +61,17 @@ Parts::Parts(const Paths& paths, Log& log, RecordWriter& record, const OptedOut&
               [this] { return experiment.waiting(); }},
              kernel_with_pods(paths)),
       masks({files, owned, log, [&paths] { return read_cpus_now(paths); }, opted_out}),
-      experiment({engine, *counters, verdicts, record, log, paths, host_clock()}) {}
+      experiment({engine, *counters, verdicts, record, log, paths, host_clock()}),
+      paths_(paths),
+      log_(log),
+      record_(record),
+      paused_(wq::is_paused(paths)),
+      suspended_(time_suspended()),
+      cpus_(cpu_state(paths)) {
+    experiment.pause(paused_);
+    if (paused_)
+        log.write({LOG_NOTICE, Event::none, "experiments are paused; `wq-tunectl resume` ends that"});
+}
 
 std::string Parts::load(Log& log) {
     const Status loaded = owned.load();
@@ -79,27 +94,32 @@ void Parts::changed(Udev::Change change) {
     if (change != Udev::Change::workqueue) experiment.cpus_changed();
 }
 
+// A suspend takes CPUs offline and online again.
+void Parts::poll() {
+    const std::int64_t now = time_suspended();
+    if (std::abs(now - std::exchange(suspended_, now)) > kNoise) engine.changed(Udev::Change::cpu_online);
+    std::string cpus = cpu_state(paths_);
+    if (cpus != cpus_) engine.changed(Udev::Change::cpu);
+    cpus_ = std::move(cpus);
+}
+
 // The masks first, because plans are made for the CPUs that masks leave.
-void Parts::look() {
-    masks.reconcile(engine.policy(), engine.observing());
-    engine.reconcile();
+void Parts::look(bool whole) {
+    const std::string observing = engine.observing();
+    whole = whole || !masks.is_as_seen(observing);
+    if (whole) masks.reconcile(engine.policy(), observing);
+    engine.tick(whole);
 }
 
-void Pause::load() {
-    const auto file = read_if_there(path_);
-    paused_ = file && *file;
-    if (!file) log_.write({LOG_WARNING, Event::none, file.error().text + "; experiments are not paused"});
-    if (paused_)
-        log_.write({LOG_NOTICE, Event::none, "experiments are paused; `wq-tunectl resume` ends that"});
-}
-
-void Pause::set(bool paused) {
+void Parts::pause(bool paused) {
     if (paused != paused_)
         log_.write({LOG_NOTICE, Event::none,
                     paused ? "experiments are paused by an order" : "experiments are resumed by an order"});
     paused_ = paused;
+    experiment.pause(paused);
+    const std::string path = paths_.paused();
     record_.put(
-        path_, [path = path_, paused] { return paused ? replace_state_file(path, "") : remove_file(path); },
+        path, [path, paused] { return paused ? replace_state_file(path, "") : remove_file(path); },
         [this](const Status& done) {
             if (!done)
                 log_.write(
@@ -108,14 +128,14 @@ void Pause::set(bool paused) {
         });
 }
 
-void HeldMemory::hold(bool hold) {
-    if (std::exchange(held_, hold) == hold) return;
+void Parts::hold_memory() {
+    const bool hold = experiment.holds_memory();
+    if (std::exchange(holds_memory_, hold) == hold) return;
     if (!hold) return let_go_of_memory();
-    const auto held = hold_memory();
-    const std::string why = held ? "" : held.error().text;
-    if (why != why_not_ && !why.empty())
-        log_.write({LOG_NOTICE, Event::none, why + "; taking a candidate back may have to wait for a disk"});
-    why_not_ = why;
+    const auto held = wq::hold_memory();
+    if (!held && !std::exchange(said_, true))
+        log_.write({LOG_NOTICE, Event::none,
+                    held.error().text + "; taking a candidate back may have to wait for a disk"});
 }
 
 }  // namespace wq

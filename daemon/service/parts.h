@@ -5,13 +5,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "base/journal.h"
 #include "bpf/work_counters.h"
 #include "evidence/verdicts.h"
 #include "experiment/experiment.h"
-#include "machine/kernel_info.h"
 #include "machine/paths.h"
 #include "machine/udev.h"
 #include "machine/workqueue_fs.h"
@@ -24,7 +22,8 @@
 namespace wq {
 
 // What looks, decides and writes, connected: the daemon without its loop, its bus and its files for others.
-struct Parts {
+class Parts {
+  public:
     using OptedOut = std::function<std::optional<bool>(const std::string& workqueue)>;
 
     Parts(const Paths& paths, Log& log, RecordWriter& record, const OptedOut& opted_out);
@@ -33,9 +32,19 @@ struct Parts {
 
     void use(Policy policy);
     void changed(Udev::Change change);
-    // Looks at all targets and writes what follows.
-    void look();
+    // Call it at ticks, for what sends no event: a suspend, and CPUs where there is no udev.
+    void poll();
+    // Looks, and writes what follows: at all targets if WHOLE, or if what we own is not as it was.
+    void look(bool whole);
     [[nodiscard]] bool wants_retry() const { return engine.wants_retry() || masks.wants_retry(); }
+
+    // `wq-tunectl pause` and `resume`. Experiments are paused while a file exists. Its disk may not answer:
+    // an order takes effect at once, and an error of the file is logged later.
+    void pause(bool paused);
+    [[nodiscard]] bool is_paused() const { return paused_; }
+    // Locks the process in memory while experiments need it. If that fails, restoring may need pages from a
+    // disk that does not answer: a risk, but no reason to stop.
+    void hold_memory();
 
     WorkqueueFs files;
     OwnedStore owned;
@@ -48,38 +57,15 @@ struct Parts {
 
   private:
     std::string load(Log& log);
-};
 
-// `wq-tunectl pause` and `resume`. Experiments are paused while a file exists. RECORD writes it, because its
-// disk may not answer: the order takes effect at once, and an error of the file is logged later.
-class Pause {
-  public:
-    Pause(std::string path, RecordWriter& record, Log& log)
-        : path_(std::move(path)), record_(record), log_(log) {}
-
-    // A file that cannot be examined counts as absent; the error is logged.
-    void load();
-    void set(bool paused);
-    [[nodiscard]] bool is_set() const { return paused_; }
-
-  private:
-    std::string path_;
+    const Paths& paths_;
+    Log& log_;
     RecordWriter& record_;
-    Log& log_;
     bool paused_ = false;
-};
-
-// Locks the process in memory while experiments need it. If that fails, restoring may need pages from a disk
-// that does not answer: a risk, but no reason to stop. A new reason is logged.
-class HeldMemory {
-  public:
-    explicit HeldMemory(Log& log) : log_(log) {}
-    void hold(bool hold);
-
-  private:
-    Log& log_;
-    bool held_ = false;
-    std::string why_not_;  // last logged
+    bool holds_memory_ = false;
+    bool said_ = false;       // that memory cannot be held
+    std::int64_t suspended_;  // ns suspended since boot
+    std::string cpus_;        // cpu_state()
 };
 
 }  // namespace wq

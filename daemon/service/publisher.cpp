@@ -7,6 +7,7 @@
 
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -34,16 +35,11 @@ std::uint64_t essence_of(const Told& now) {
     return hash_of(out);
 }
 
-// What may be late in status.json: counts, and what comparisons wait for.
-std::uint64_t counts_of(const Told& now) {
-    const Engine& engine = now.parts.engine;
-    const Experiment& experiment = now.parts.experiment;
-    const ExperimentTotals totals = experiment.totals();
-    std::string out = fmt::format("{} {} {} {} {}\n{}\n", totals.slots, totals.pairs, totals.pairs_dropped,
-                                  totals.windows_lost, engine.writes(), experiment.why_no_slot());
-    for (const auto& [name, target] : engine.targets())
-        if (const auto view = experiment.view_of(name)) out += view->waits + "\n";
-    return hash_of(out);
+// What may be late in status.json.
+std::string counts_of(const Parts& parts) {
+    const ExperimentTotals totals = parts.experiment.totals();
+    return fmt::format("{} {} {} {} {} {}", totals.slots, totals.pairs, totals.pairs_dropped,
+                       totals.windows_lost, parts.engine.writes(), parts.experiment.why_no_slot());
 }
 
 }  // namespace
@@ -58,12 +54,8 @@ void Publisher::use(const Policy& policy, const std::vector<std::string>& files)
     if (metrics_.is_wanted()) policy_ = {policy_hash(policy), sources_hash(files), files.size()};
 }
 
-void Publisher::sample(WorkCounters& counters) {
-    if (metrics_.is_wanted()) health_.tick(counters);
-}
-
-void Publisher::before_writes(WorkCounters& counters) {
-    if (metrics_.is_wanted()) health_.before_writes(counters);
+void Publisher::sample(WorkCounters& counters, bool writes) {
+    if (metrics_.is_wanted()) health_.look(counters, writes);
 }
 
 void Publisher::publish(const Told& now) {
@@ -73,15 +65,12 @@ void Publisher::publish(const Told& now) {
 }
 
 void Publisher::publish_status(const Told& now) {
+    const Parts& parts = now.parts;
     const std::uint64_t at = monotonic_us();
     const std::uint64_t essence = essence_of(now);
-    if (essence == told_ && at < told_at_ + kStatusPeriod) return;
-    const std::uint64_t counts = counts_of(now);
-    if (essence == told_ && counts == told_counts_) {
-        told_at_ = at;  // counts_of() is not cheap
-        return;
-    }
-    const Parts& parts = now.parts;
+    std::string counts = counts_of(parts);
+    const bool is_told = essence == told_ && (counts == told_counts_ && !now.whole);
+    if (is_told || (essence == told_ && at < told_at_ + kStatusPeriod)) return;
     nlohmann::json document = status_json(parts.engine, &parts.experiment, now.state, now.policy);
     document["worth"] =
         worth_json(parts.engine, parts.experiment.ledger(), parts.verdicts.records(), wall_clock());
@@ -94,7 +83,7 @@ void Publisher::publish_status(const Told& now) {
     error_ = error;
     if (!done) return;
     told_ = essence;
-    told_counts_ = counts;
+    told_counts_ = std::move(counts);
     told_at_ = at;
 }
 
@@ -104,9 +93,8 @@ void Publisher::publish_metrics(const Told& now) {
     policy_.broken = !now.policy.error.empty();
     policy_.expired = engine.policy().expired_rules().size();
     if (!host_) host_ = read_host_facts(paths_, topology);
-    metrics_.show(
-        metrics_text({engine, now.parts.experiment, now.parts.verdicts, now.state, policy_,
-                      fleet_machine(*host_, topology), started_, health_.isolated(), health_.health()}));
+    metrics_.show(metrics_text({engine, now.parts.experiment, now.parts.verdicts, now.state, policy_,
+                                fleet_machine(*host_, topology), started_, health_.health()}));
 }
 
 void Publisher::notify(const std::string& text, const std::string& summary) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/journal.h"
 #include "machine/host_facts.h"
@@ -24,6 +25,7 @@ struct Told {
     const PolicyState& policy;
     std::string state;    // running, paused or observing
     std::string summary;  // one line
+    bool whole = true;    // after a look at all targets
 };
 
 // Tells others: status.json, the metrics, messages for systemd. Each is written only if it changed.
@@ -36,9 +38,8 @@ class Publisher {
     void start();
     // Uses the metrics of a policy that takes effect. FILES: those of the policy.
     void use(const Policy& policy, const std::vector<std::string>& files);
-    // Call it at each tick, but not while windows are measured.
-    void sample(WorkCounters& counters);
-    void before_writes(WorkCounters& counters);
+    // Call it at ticks between slots, and (WRITES) before the daemon's own writes.
+    void sample(WorkCounters& counters, bool writes);
     void publish(const Told& now);
     // Sends TEXT to systemd, unless this is a test's tree. SUMMARY, if any, becomes STATUS=.
     void notify(const std::string& text, const std::string& summary = "");
@@ -57,8 +58,8 @@ class Publisher {
     std::optional<HostFacts> host_;  // for metrics; except for counts of CPUs, they do not change
     std::int64_t started_ = 0;       // s since 1970
     std::uint64_t told_ = 0;         // essence_of() and counts_of() as last written to status.json
-    std::uint64_t told_counts_ = 0;  //
-    std::uint64_t told_at_ = 0;      // us, when they were last compared
+    std::string told_counts_;        //
+    std::uint64_t told_at_ = 0;      // us, when that was
     std::string error_;              // of status.json, last logged
     std::string summary_;            // STATUS= as last sent
 };

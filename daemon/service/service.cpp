@@ -26,6 +26,7 @@ namespace wq {
 namespace {
 
 constexpr std::size_t kMostErrors = 10;  // of a policy, in the journal
+constexpr unsigned kWhole = 40;  // at every so many ticks all targets are looked at: steps depend on the time
 // How long the daemon waits for a disk when it ends; below TimeoutStopSec= and WatchdogSec= of the unit.
 constexpr std::chrono::seconds kLastWrites{5};
 
@@ -42,9 +43,6 @@ tl::expected<Policy, PolicyErrors> load_host_policy(const ServiceOptions& option
 void log_policy_errors(Log& log, const PolicyErrors& errors) {
     for (std::size_t i = 0; i < std::min(errors.size(), kMostErrors); i++)
         log.write({LOG_ERR, Event::policy_broken, errors[i].text(), {{"WQ_POLICY_FILE", errors[i].file}}});
-    if (errors.size() > kMostErrors)
-        log.write({LOG_ERR, Event::none,
-                   fmt::format("and {} more; wq-tunectl check shows them", errors.size() - kMostErrors)});
 }
 
 }  // namespace
@@ -53,15 +51,11 @@ Service::Service(ServiceOptions options)
     : options_(std::move(options)),
       paths_{options_.root},
       publisher_(paths_, log_, writer_),
-      pause_(paths_.paused(), writer_, log_),
-      memory_(log_),
-      hostname_(read_hostname(paths_)),
-      cpu_watch_(paths_) {}
+      hostname_(read_hostname(paths_)) {}
 
 Status Service::run() {
     if (auto started = start(); !started) return started;
-    if (bus_) bus_->wait();  // callers shall find the daemon on the bus after READY=1
-    if (loop_.is_over()) return {};
+    if (bus_) bus_->connect();  // callers shall find the daemon on the bus after READY=1
     const Engine& engine = parts_->engine;
     // If there is nothing to do, start() has logged that.
     if (lacks_scopes(engine.kernel()).empty())
@@ -73,43 +67,38 @@ Status Service::run() {
 }
 
 Status Service::start() {
-    if (auto locked = take_lock(); !locked) return locked;
+    auto lock = take_lock(paths_);
+    if (!lock) return tl::unexpected(lock.error());
+    lock_ = std::move(*lock);
+    // A setting that they left must not be taken for the kernel's.
+    if (exists(paths_.lab()))
+        return fail(
+            paths_.lab() +
+                ": what `wq-tunectl ab` or `bench` left is in force: `wq-tunectl ab --restore` puts it back",
+            EWOULDBLOCK);
     remark(mark_restart(paths_, false));
     publisher_.start();
     publisher_.notify("", "reading the baseline, the topology and the policy");
-    if (auto made = loop_.start(paths_.hostname(), [this](Cause cause) { take(cause); }); !made) return made;
+    if (auto made = loop_.start([this](Cause cause) { on(cause); }); !made) return made;
     if (auto writes = writer_.start(loop_.event(), [this] { arm(); }); !writes) return writes;
     parts_ = std::make_unique<Parts>(paths_, log_, writer_, [this](const std::string& name) {
         return udev_ ? udev_->opted_out(name) : false;
     });
-    parts_->files.about_to_write = [this] { publisher_.before_writes(*parts_->counters); };
+    parts_->files.about_to_write = [this] { publisher_.sample(*parts_->counters, true); };
     if (const std::string lacks = lacks_scopes(parts_->engine.kernel()); !lacks.empty())
         log_.write({LOG_NOTICE, Event::none, lacks + "; nothing to do"});
-    pause_.load();
-    parts_->experiment.pause(pause_.is_set());
     // From here on, events are queued, so changes during the first look cause another one.
     start_udev();
-    use_policy_at_start();
-    if (paths_.root.empty()) {
+    if (!use_policy()) {
+        remark(mark_keep(paths_, false));
+        parts_->engine.set_policy(no_policy());
+    }
+    if (paths_.root.empty())
         bus_ = std::make_unique<BusServer>(
             loop_.event(), log_,
             [this](const auto& method, const auto& arguments) { return order(method, arguments); });
-        bus_->connect();
-    }
-    follow(Cause::start);
+    take(Cause::start);
     return {};
-}
-
-Status Service::take_lock() {
-    auto lock = wq::take_lock(paths_);
-    if (!lock) return tl::unexpected(lock.error());
-    lock_ = std::move(*lock);
-    // A setting that they left must not be taken for the kernel's.
-    if (!exists(paths_.lab())) return {};
-    return fail(
-        paths_.lab() +
-            ": what `wq-tunectl ab` or `bench` left is in force: `wq-tunectl ab --restore` puts it back",
-        EWOULDBLOCK);
 }
 
 // Without udev, ticks still detect changes, but later.
@@ -124,47 +113,52 @@ void Service::start_udev() {
         log_.write({LOG_WARNING, Event::none, udev.error().in("no hotplug events").text});
 }
 
-void Service::take(Cause cause) {
-    switch (cause) {
-        case Cause::tick:
-            return tick();
-        case Cause::reload:
-            return (void)reload();  // the result is in the journal and in STATUS=
-        case Cause::name:
-            return look_at_hostname();
-        case Cause::end:
-            return stop();
-        default:
-            return follow(cause);
-    }
+void Service::on(Cause cause) {
+    if (cause == Cause::end) return stop();
+    if (cause == Cause::reload) return (void)reload();  // the result is in the journal and in STATUS=
+    take(cause);
 }
 
-// What follows: may anything be written, what is written, when to wake up again, what others are told.
-void Service::follow(Cause cause) {
+// What follows from CAUSE: may anything be written, what is written, when to wake up again, what others are
+// told. Between two windows of a slot nobody is told anything, because writing would disturb them.
+void Service::take(Cause cause) {
     Experiment& experiment = parts_->experiment;
-    const bool measured = is_measuring();
-    if (cause == Cause::slot) {
-        const std::uint64_t now = monotonic_us();
-        log_.write({LOG_DEBUG, Event::none,
-                    fmt::format("a slot's timer came {} us late",
-                                now - std::min(now, experiment.due().value_or(now)))});
-    }
+    const bool measured = experiment.is_measuring();
+    const bool looks = cause != Cause::order && cause != Cause::slot;
+    const bool whole = cause == Cause::tick ? tick() : looks;
     check_switches();
-    if (cause != Cause::order && cause != Cause::slot) {
-        if (std::exchange(events_lost_, false))
-            log_.write({LOG_NOTICE, Event::none,
-                        "udev's queue overflowed: events were lost, and everything is looked at again"});
-        parts_->look();
-        log_.write({LOG_DEBUG, Event::none, "looked: " + summary()});
-        agenda_.looked(parts_->wants_retry(), monotonic_us());
-    }
+    if (looks) look(whole);
     experiment.check();
     if (cause == Cause::tick) experiment.tick(bus_ ? bus_->system_state() : "");
     if (cause == Cause::slot) experiment.on_time();
     arm();
-    // Not between two windows of a slot, because writing would disturb them.
-    if (cause != Cause::slot || (measured && !is_measuring()))
-        publisher_.publish({*parts_, policy_, state(), summary()});
+    const bool measures = experiment.is_measuring();
+    if (cause != Cause::slot || (measured && !measures))
+        publisher_.publish({*parts_, policy_, state(), summary(), whole});
+    if (cause == Cause::tick && !measures) give_back_heap();
+}
+
+// Whether all targets are to be looked at. Without udev, each tick does.
+bool Service::tick() {
+    publisher_.notify("WATCHDOG=1");
+    parts_->poll();
+    look_at_hostname();
+    const bool expired = look_at_dates();
+    if (!parts_->experiment.is_measuring()) {
+        if (bus_) bus_->connect();
+        publisher_.sample(*parts_->counters, false);
+    }
+    return expired || !udev_ || !exists("/run/udev/control") || ++ticks_ >= kWhole;
+}
+
+void Service::look(bool whole) {
+    if (std::exchange(events_lost_, false))
+        log_.write({LOG_NOTICE, Event::none,
+                    "udev's queue overflowed: events were lost, and everything is looked at again"});
+    parts_->look(whole);
+    if (whole) ticks_ = 0;
+    log_.write({LOG_DEBUG, Event::none, "looked: " + summary()});
+    if (whole || parts_->wants_retry()) agenda_.looked(parts_->wants_retry(), monotonic_us());
 }
 
 // Reasons to write nothing, apart from mode observe. Logs a change; at the start the summary shows it.
@@ -186,14 +180,14 @@ void Service::check_switches() {
 }
 
 void Service::arm() {
-    memory_.hold(parts_->experiment.holds_memory());  // before the first write of a slot
+    parts_->hold_memory();  // before the first write of a slot
     loop_.set(Cause::look, agenda_.due());
     loop_.set(Cause::slot, parts_->experiment.due());
 }
 
 void Service::changed(Udev::Change change) {
     parts_->changed(change);
-    if (change == Udev::Change::lost) events_lost_ = true;
+    events_lost_ = events_lost_ || change == Udev::Change::lost;
     agenda_.event(monotonic_us());
     arm();
 }
@@ -202,37 +196,16 @@ Result<std::string> Service::order(const std::string& method, const std::vector<
     const std::string target = arguments.empty() ? "" : arguments.front();
     const std::string scope = arguments.size() < 2 ? "" : arguments.back();
     Engine& engine = parts_->engine;
-    Status done;
-    std::string note;
-    if (method == "Reload") {
-        done = reload();
-        return done ? Result<std::string>("") : tl::unexpected(done.error());
-    }
+    if (method == "Reload") return reload().map([] { return std::string(); });
     check_switches();  // a kill switch may have been set since the last check
+    Status done;
     if (method == "Pin") done = engine.pin(target, scope);
     if (method == "Unpin") done = engine.unpin(target);
     if (method == "Revert") done = engine.revert(target.empty() ? std::nullopt : std::optional(target));
     if (method == "Compare") done = parts_->experiment.order(target, scope);
-    if (method == "Pause" || method == "Resume") {
-        pause_.set(method == "Pause");
-        parts_->experiment.pause(method == "Pause");
-    }
-    follow(Cause::order);  // an order may have ended or begun a comparison
-    if (!done) return tl::unexpected(done.error());
-    return method == "Revert" ? engine.note() : "";
-}
-
-void Service::tick() {
-    publisher_.notify("WATCHDOG=1");
-    if (bus_) bus_->connect();
-    if (cpu_watch_.was_suspended()) parts_->engine.changed(Udev::Change::cpu_online);
-    if (cpu_watch_.changed()) parts_->engine.changed(Udev::Change::cpu);
-    look_at_hostname();
-    look_at_dates();
-    if (!is_measuring()) publisher_.sample(*parts_->counters);
-    follow(Cause::tick);
-    // A look copies all targets (all_before_us() in targets/engine.cpp).
-    if (!is_measuring()) give_back_heap();
+    if (method == "Pause" || method == "Resume") parts_->pause(method == "Pause");
+    take(Cause::order);  // an order may have ended or begun a comparison
+    return done.map([&] { return method == "Revert" ? engine.note() : ""; });
 }
 
 // Other host tables may match the new name. If not, a reload would only end reverts and forget external
@@ -248,14 +221,14 @@ void Service::look_at_hostname() {
 }
 
 // Of the policy in use, whatever is on disk: a reload would end reverts and forget external writers.
-void Service::look_at_dates() {
-    if (!parts_->engine.expire(wall_clock())) return;
+bool Service::look_at_dates() {
+    if (!parts_->engine.expire(wall_clock())) return false;
     const auto expired = parts_->engine.policy().expired_rules();
-    const std::string said = expired.empty()       ? "no rule is expired now"
-                             : expired.size() == 1 ? "1 rule has expired: " + expired.front().text()
-                                                   : fmt::format("{} rules have expired, the first at {}",
-                                                                 expired.size(), expired.front().text());
+    const std::string said = expired.empty() ? "no rule is expired now"
+                                             : fmt::format("expired rules: {}, the first at {}",
+                                                           expired.size(), expired.front().text());
     log_.write({LOG_NOTICE, Event::policy_loaded, said});
+    return true;
 }
 
 // If the new policy is broken, keeps the old one.
@@ -268,15 +241,9 @@ Status Service::reload() {
                     hosts.empty()
                         ? "policy reloaded"
                         : fmt::format("policy reloaded; host tables in force: {}", fmt::join(hosts, ", "))});
-    follow(Cause::reload);
+    take(Cause::reload);
     publisher_.notify("READY=1");
     return used ? used : fail("reload failed, keeping the current policy: " + used.error().text, EINVAL);
-}
-
-void Service::use_policy_at_start() {
-    if (use_policy()) return;
-    remark(mark_keep(paths_, false));
-    parts_->engine.set_policy(no_policy());
 }
 
 // Reads the policy and puts it into use. Error: it is broken, and nothing changes.
@@ -330,7 +297,7 @@ void Service::leave() {
 std::string Service::state() const {
     if (switched_off_) return "paused";
     if (!parts_->engine.observing().empty()) return "observing";
-    return pause_.is_set() ? "paused" : "running";
+    return parts_->is_paused() ? "paused" : "running";
 }
 
 std::string Service::summary() const {

@@ -40,26 +40,22 @@ class Service {
 
   private:
     Status start();
-    Status take_lock();
     void start_udev();
-    // What comes in.
+    void on(Cause cause);
     void take(Cause cause);
     void changed(Udev::Change change);
     Result<std::string> order(const std::string& method, const std::vector<std::string>& arguments);
-    void tick();
+    bool tick();
+    void look(bool whole);
     void look_at_hostname();
-    void look_at_dates();
+    bool look_at_dates();
     Status reload();
     void stop();
-    // What follows.
-    void follow(Cause cause);
     void check_switches();
     void arm();
-    void use_policy_at_start();
     Status use_policy();
     void leave();
     void remark(const Status& marked);
-    [[nodiscard]] bool is_measuring() const { return parts_->experiment.is_measuring(); }
     [[nodiscard]] std::string state() const;
     [[nodiscard]] std::string summary() const;
 
@@ -70,16 +66,14 @@ class Service {
     Loop loop_;
     RecordThread writer_;
     Publisher publisher_;
-    Pause pause_;
-    HeldMemory memory_;
     std::string hostname_;  // as last read
-    CpuWatch cpu_watch_;
     std::unique_ptr<Udev> udev_;
     std::unique_ptr<Parts> parts_;
     std::unique_ptr<BusServer> bus_;  // none for a test's tree
     Agenda agenda_;
     PolicyState policy_;
-    bool events_lost_ = false;             // since the last look
+    unsigned ticks_ = 0;                   // since the last look at all targets
+    bool events_lost_ = false;             // since then
     bool switched_off_ = false;            // by a kill switch
     std::optional<std::string> observed_;  // Engine::observing() at the last check; empty at the start
 };

@@ -133,6 +133,94 @@ json experiments_json(const Experiment* experiment, const std::vector<Comparison
             {"windows_lost", totals.windows_lost}};
 }
 
+// The arm that TARGET has outside of slots because it improved or was set first; nullptr if none.
+const Arm* arm_in_force(const Target& target) {
+    const auto& hold = target.step.hold;
+    if (target.external || !hold || !target.step.holds(*hold)) return nullptr;
+    return target.in_slot || target.now.scope.word == hold->word ? &*hold : nullptr;
+}
+
+// A follower of @default is moved with it, and an order can move a target, too.
+bool is_moved(const Engine& engine, const Target& target) {
+    if (target.external || (target.now.kind != Kind::unbound && target.now.kind != Kind::default_scope))
+        return false;
+    if (target.in_slot) return arm_in_force(target) != nullptr || target.plan.now != target.before;
+    const Owned* entry = target.entry();
+    if (entry != nullptr && entry->whose(target.values()).strict == Whose::ours) return true;
+    // Where an order moved @default, `before` of a follower is what that holds now.
+    const auto parameter = engine.targets().find(kDefaultTarget);
+    const bool follows = target.now.scope.word == "default" && parameter != engine.targets().end();
+    const auto& before = follows ? parameter->second.before : target.before;
+    const auto& now = target.now.scope.effective;
+    return before && now && *before != *now;
+}
+
+LedgerKey key_of(const Engine& engine, const Target& target, const Arm& arm) {
+    Workqueue before = target.before_us();
+    const Arms arms = target.step.watch.value_or(Arms{baseline_arm(before, target.plan), arm});
+    return engine.keys().ledger_key(target.now, arms, false);
+}
+
+void add(AfterVerdict& sum, const AfterVerdict& more) {
+    if (more.pairs == 0) return;
+    sum.first = sum.pairs == 0 ? more.first : std::min(sum.first, more.first);
+    sum.last = std::max(sum.last, more.last);
+    sum.add(more);
+}
+
+constexpr std::size_t kMostBytes = 64 << 20;  // 10,000 targets need about a third
+
+std::string boot_id(const Paths& paths) {
+    return read_first_line(paths.proc() + "/sys/kernel/random/boot_id");
+}
+
+// When the process PID started, in ticks since boot (field 22 of its stat; the name, field 2, may contain
+// anything). Empty if it cannot be read, or if the process is dead and only its parent has not asked for its
+// exit status yet (field 3).
+std::optional<std::uint64_t> start_of(const Paths& paths, std::int64_t pid) {
+    constexpr int kFieldsAfterName = 20;
+    const std::string stat = read_first_line(fmt::format("{}/{}/stat", paths.proc(), pid));
+    std::size_t at = stat.rfind(')');
+    if (at != std::string::npos && stat.find_first_of("ZXx", at) == at + 2) return {};
+    for (int i = 0; i < kFieldsAfterName && at != std::string::npos; i++) at = stat.find(' ', at + 1);
+    if (at == std::string::npos) return {};
+    std::uint64_t ticks = 0;
+    const auto [end, error] = std::from_chars(stat.data() + at + 1, stat.data() + stat.size(), ticks);
+    return error == std::errc() ? std::optional(ticks) : std::nullopt;
+}
+
+std::string word(const json& object, const char* key) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// DOCUMENT has "daemon" with a state, and targets with names. The type of nothing else is checked.
+bool is_status(const json& document) {
+    constexpr std::array kStates = {"running", "paused", "observing"};
+    if (!document.is_object() || !document.contains("daemon") || !document.contains("targets")) return false;
+    const json& targets = document.at("targets");
+    const auto has_name = [](const json& each) { return each.is_object() && !word(each, "name").empty(); };
+    return std::ranges::count(kStates, word(document.at("daemon"), "state")) == 1 && targets.is_array() &&
+           std::ranges::all_of(targets, has_name);
+}
+
+tl::unexpected<Error> not_running(std::string why = "") {
+    return fail(std::move(why), ESRCH);
+}
+
+// Where /proc hides other users' processes (hidepid=), kill() still tells that there is one.
+bool is_hidden(const Paths& paths, std::int64_t pid) {
+    return paths.root.empty() && !exists(fmt::format("/proc/{}/stat", pid)) &&
+           ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == EPERM;
+}
+
+json work_json(const WatchedWork& work) {
+    return {{"workqueue", word_or_null(work.workqueue)},
+            {"kind", work.workqueue.empty() ? json(nullptr) : json(work.per_cpu ? "per-cpu" : "unbound")},
+            {"function", work.function},
+            {"items", work.items}};
+}
+
 }  // namespace
 
 void PolicyState::loaded(std::int64_t now) {
@@ -194,57 +282,6 @@ std::string dump_json(const json& document) {
     return document.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-namespace {
-
-constexpr std::size_t kMostBytes = 64 << 20;  // 10,000 targets need about a third
-constexpr int kMostDepth = 12;                // of a document; ours has 6
-
-std::string boot_id(const Paths& paths) {
-    return read_first_line(paths.proc() + "/sys/kernel/random/boot_id");
-}
-
-// When the process PID started, in ticks since boot (field 22 of its stat; the name, field 2, may contain
-// anything). Empty if it cannot be read, or if the process is dead and only its parent has not asked for its
-// exit status yet (field 3).
-std::optional<std::uint64_t> start_of(const Paths& paths, std::int64_t pid) {
-    constexpr int kFieldsAfterName = 20;
-    const std::string stat = read_first_line(fmt::format("{}/{}/stat", paths.proc(), pid));
-    std::size_t at = stat.rfind(')');
-    if (at != std::string::npos && stat.find_first_of("ZXx", at) == at + 2) return {};
-    for (int i = 0; i < kFieldsAfterName && at != std::string::npos; i++) at = stat.find(' ', at + 1);
-    if (at == std::string::npos) return {};
-    std::uint64_t ticks = 0;
-    const auto [end, error] = std::from_chars(stat.data() + at + 1, stat.data() + stat.size(), ticks);
-    return error == std::errc() ? std::optional(ticks) : std::nullopt;
-}
-
-std::string word(const json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-// DOCUMENT has "daemon" with a state, and targets with names. The type of nothing else is checked.
-bool is_status(const json& document) {
-    constexpr std::array kStates = {"running", "paused", "observing"};
-    if (!document.is_object() || !document.contains("daemon") || !document.contains("targets")) return false;
-    const json& targets = document.at("targets");
-    const auto has_name = [](const json& each) { return each.is_object() && !word(each, "name").empty(); };
-    return std::ranges::count(kStates, word(document.at("daemon"), "state")) == 1 && targets.is_array() &&
-           std::ranges::all_of(targets, has_name);
-}
-
-tl::unexpected<Error> not_running(std::string why = "") {
-    return fail(std::move(why), ESRCH);
-}
-
-// Where /proc hides other users' processes (hidepid=), kill() still tells that there is one.
-bool is_hidden(const Paths& paths, std::int64_t pid) {
-    return paths.root.empty() && !exists(fmt::format("/proc/{}/stat", pid)) &&
-           ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == EPERM;
-}
-
-}  // namespace
-
 std::string status_text(json document) {
     const Paths machine;
     const auto pid = static_cast<std::int64_t>(::getpid());
@@ -257,12 +294,7 @@ Result<json> read_status(const Paths& paths) {
     const std::string path = paths.status();
     const auto text = read_file(path, kMostBytes);
     if (!text) return not_running(text.error().code == ENOENT ? "" : text.error().text);
-    bool deep = false;
-    const auto look = [&deep](int depth, json::parse_event_t /*event*/, json& /*parsed*/) {
-        deep = deep || depth > kMostDepth;
-        return !deep;
-    };
-    json document = json::parse(*text, look, false);
+    json document = json::parse(*text, nullptr, false);
     if (!document.is_object()) document = json::object();
     const std::string state = word(document["daemon"], "state");
     if (state == "absent") return not_running();
@@ -273,7 +305,7 @@ Result<json> read_status(const Paths& paths) {
         return found != process.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
     };
     const std::int64_t pid = number("pid");
-    if (deep || !is_status(document) || pid <= 0) return not_running(path + ": broken");
+    if (!is_status(document) || pid <= 0) return not_running(path + ": broken");
     if (const std::string boot = boot_id(paths); boot.empty() || boot != word(process, "boot_id"))
         return not_running(path + ": of another boot");
     const auto started = start_of(paths, pid);
@@ -284,17 +316,6 @@ Result<json> read_status(const Paths& paths) {
     document.erase("process");
     return document;
 }
-
-namespace {
-
-json work_json(const WatchedWork& work) {
-    return {{"workqueue", word_or_null(work.workqueue)},
-            {"kind", work.workqueue.empty() ? json(nullptr) : json(work.per_cpu ? "per-cpu" : "unbound")},
-            {"function", work.function},
-            {"items", work.items}};
-}
-
-}  // namespace
 
 json isolation_json(const Isolation& isolation) {
     json partitions = json::array();
@@ -331,47 +352,6 @@ json pods_json(const KernelInfo& kernel, const Topology& topology) {
             {"why", word_or_null(kernel.pods_unread)},
             {"differ", std::move(differ)}};
 }
-
-namespace {
-
-using nlohmann::json;
-
-// The arm that TARGET has outside of slots because it improved or was set first; nullptr if none.
-const Arm* arm_in_force(const Target& target) {
-    const auto& hold = target.step.hold;
-    if (target.external || !hold || !target.step.holds(*hold)) return nullptr;
-    return target.in_slot || target.now.scope.word == hold->word ? &*hold : nullptr;
-}
-
-// A follower of @default is moved with it, and an order can move a target, too.
-bool is_moved(const Engine& engine, const Target& target) {
-    if (target.external || (target.now.kind != Kind::unbound && target.now.kind != Kind::default_scope))
-        return false;
-    if (target.in_slot) return arm_in_force(target) != nullptr || target.plan.now != target.before;
-    const Owned* entry = target.entry();
-    if (entry != nullptr && entry->whose(target.values()).strict == Whose::ours) return true;
-    // Where an order moved @default, `before` of a follower is what that holds now.
-    const auto parameter = engine.targets().find(kDefaultTarget);
-    const bool follows = target.now.scope.word == "default" && parameter != engine.targets().end();
-    const auto& before = follows ? parameter->second.before : target.before;
-    const auto& now = target.now.scope.effective;
-    return before && now && *before != *now;
-}
-
-LedgerKey key_of(const Engine& engine, const Target& target, const Arm& arm) {
-    Workqueue before = target.before_us();
-    const Arms arms = target.step.watch.value_or(Arms{baseline_arm(before, target.plan), arm});
-    return engine.keys().ledger_key(target.now, arms, false);
-}
-
-void add(AfterVerdict& sum, const AfterVerdict& more) {
-    if (more.pairs == 0) return;
-    sum.first = sum.pairs == 0 ? more.first : std::min(sum.first, more.first);
-    sum.last = std::max(sum.last, more.last);
-    sum.add(more);
-}
-
-}  // namespace
 
 Worth worth_of(const Engine& engine, const Ledger& ledger) {
     Worth out;

@@ -121,9 +121,11 @@ void Targets::look_and_plan() {
         std::set<std::string> seen(names->begin(), names->end());
         for (const auto& [name, entry] : edges_.store.entries()) seen.insert(name);
         for (const auto& [name, target] : targets_) seen.insert(name);
-        const CpuSet unbound_mask = edges_.files.unbound_mask();
-        for (const std::string& name : seen) look_at(name, unbound_mask);
+        unbound_mask_ = edges_.files.unbound_mask();
+        complete_ = true;
+        for (const std::string& name : seen) look_at(name, unbound_mask_);
     } else {
+        complete_ = false;
         log_.write_once(LOG_ERR, Event::none, names.error().text);
     }
     plan();
@@ -145,6 +147,7 @@ void Targets::look_at(const std::string& name, const CpuSet& unbound_mask) {
     const Owned* entry = edges_.store.find(name);
     const auto known = targets_.find(name);
     const bool unread = !now || now->unread || unbound_mask.empty();
+    complete_ = complete_ && !unread;
     // Memory may be short for a moment. A managed target stays as it is until it can be read.
     if (unread && known == targets_.end() && (!now || entry != nullptr)) return;
     if (unread && known != targets_.end()) {
@@ -161,6 +164,21 @@ void Targets::look_at(const std::string& name, const CpuSet& unbound_mask) {
     }
     Target& target = targets_.at(name);
     if (const auto news = target.notice(now->strict)) reconciler_.leave_to_writer(target, *news);
+}
+
+bool Targets::is_as_seen() const {
+    if (!complete_ || inventory_.is_stale() || !reconciler_.unsaved().empty()) return false;
+    if (edges_.files.unbound_mask() != unbound_mask_) return false;
+    return std::ranges::all_of(edges_.store.entries(), [this](const auto& item) {
+        const auto& [name, entry] = item;
+        const auto target = targets_.find(name);
+        if (target == targets_.end() || target->second.tries_to_go_back()) return false;
+        const auto scope = edges_.files.read_scope(name, entry.inode);
+        if (!scope || scope->word != target->second.last.main) return false;
+        if (!entry.strict) return true;
+        const auto strict = edges_.files.read_strict(name, entry.inode);
+        return strict && *strict == target->second.last.strict;
+    });
 }
 
 // ---- planning
@@ -275,6 +293,11 @@ void Engine::reconcile() {
     write();
 }
 
+void Engine::tick(bool whole) {
+    if (whole || !is_as_seen()) return reconcile();
+    if (circumstances() != decided_) write();
+}
+
 void Engine::look() {
     look_and_plan();
     const Circumstances all = circumstances();
@@ -299,13 +322,13 @@ void Engine::keep_all() {
 
 // @default is put back before its followers, and moved after those that have a setting of their own.
 void Engine::write() {
-    const Circumstances all = circumstances();
+    decided_ = circumstances();
     std::vector<Job> jobs;
-    for (auto& [name, target] : targets_) jobs.push_back({&target, decide_on(target, all)});
+    for (auto& [name, target] : targets_) jobs.push_back({&target, decide_on(target, decided_)});
     std::ranges::stable_sort(jobs, {}, [](const Job& job) {
         return job.item->name() != kDefaultTarget ? 1 : job.wish.word ? 2 : 0;
     });
-    reconciler_.run(jobs, all.observing);
+    reconciler_.run(jobs, decided_.observing);
     std::erase_if(targets_, [](const auto& item) { return item.second.gone; });
 }
 

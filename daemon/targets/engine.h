@@ -68,6 +68,8 @@ class Targets {
     void plan();
     void make_step(Target& target);
     [[nodiscard]] Circumstances circumstances() const;
+    // Whether what we own, and the mask of all unbound workqueues, is as at the last look, which read all.
+    [[nodiscard]] bool is_as_seen() const;
     Wish decide_on(const Target& target, const Circumstances& all);
 
     Edges edges_;
@@ -80,6 +82,9 @@ class Targets {
     NamedOnly named_only_;
     std::map<std::string, Target> targets_;
     std::string observe_why_;
+    CpuSet unbound_mask_;    // as of the last look
+    bool complete_ = false;  // the last look read all
+    Circumstances decided_;  // of the last decisions
 
   private:
     void leave_followers();
@@ -116,6 +121,9 @@ class Engine : public Targets {
 
     // Looks at every target, plans, decides, writes: nothing if nothing changed.
     void reconcile();
+    // The same at a tick of the watchdog, but looks at what we own alone as long as that is as it was. WHOLE:
+    // looks at every target.
+    void tick(bool whole);
     // Looks only: notices external writers and vanished targets. Writes nothing.
     void look();
     // Plans, decides and writes again with what the last look found, because the ledger changed.

@@ -44,6 +44,7 @@ class Inventory {
     // no file shows it.
     [[nodiscard]] bool strict_in_doubt() const { return strict_in_doubt_; }
     [[nodiscard]] unsigned topology_reads() const { return topology_reads_; }  // since the start
+    [[nodiscard]] bool is_stale() const { return stale_; }                     // the next look reads it again
 
   private:
     Log& log_;

@@ -132,6 +132,17 @@ void MaskKeeper::look_at(const std::string& name, const MaskWish& wish) {
     is_wished(wish) ? reconciler_.leave_to_writer(mask, *news) : forget(name);
 }
 
+bool MaskKeeper::is_as_seen(const std::string& observing) const {
+    if (masks_.empty()) return true;
+    if (observing != observing_ || !reconciler_.unsaved().empty()) return false;
+    return edges_.cpus() == cpus_ && std::ranges::all_of(masks_, [this](const auto& item) {
+               const Mask& mask = item.second;
+               if (!mask.unread.empty() || !mask.opted_out || mask.tries_to_go_back()) return false;
+               const auto now = edges_.files.read_mask(item.first);
+               return now && now->text == mask.now.text && now->effective == mask.now.effective;
+           });
+}
+
 void MaskKeeper::forget(const std::string& name) {
     masks_.erase(name);
     edges_.store.remove(name, Knob::mask);

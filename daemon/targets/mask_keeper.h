@@ -59,6 +59,8 @@ class MaskKeeper {
     void changed();
     // Looks, and writes what POLICY asks for. OBSERVING: why all baselines are put back, "" if they are not.
     void reconcile(const Policy& policy, const std::string& observing);
+    // Whether the masks that reconcile() would look at, and the host's CPUs, are as at the last look.
+    [[nodiscard]] bool is_as_seen(const std::string& observing) const;
     // Looks only.
     void look(const Policy& policy, const std::string& observing);
 

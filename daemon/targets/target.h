@@ -103,6 +103,7 @@ struct Managed : Shown {
     [[nodiscard]] bool wants_retry() const { return failures > 0 && failures < kTries; }
     // The baseline could not be put back kTries times: tried again only after a reload, or at the end.
     [[nodiscard]] bool is_stuck() const { return stuck >= kTries; }
+    [[nodiscard]] bool tries_to_go_back() const { return stuck > 0 && !is_stuck(); }
     // Call after a reload.
     void start_over() {
         external.reset();
@@ -175,6 +176,7 @@ struct Waiting {
     std::string why = "waiting for a comparison";  // why no pair is measured
     std::string unjudged = {};                     // why no comparison can be measured here; "" if they can
     std::set<std::string> compared = {};           // the targets whose dense comparisons are measured now
+    friend bool operator==(const Waiting&, const Waiting&) = default;
 };
 
 // What all targets of one pass have in common.
@@ -182,6 +184,7 @@ struct Circumstances {
     std::string observing = {};     // why nothing is written; "" if the policy is followed
     std::string pods_unknown = {};  // why nothing new is set; "" if the pods are known
     Waiting waiting = {};
+    friend bool operator==(const Circumstances&, const Circumstances&) = default;
 };
 
 // What is to be done about one target.

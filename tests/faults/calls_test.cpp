@@ -6,8 +6,7 @@
 #include <iostream>
 #include <set>
 
-#include "check.h"
-#include "life.h"
+#include "scenario.h"
 
 namespace wq::faults {
 namespace {
@@ -134,6 +133,32 @@ TEST_P(Calls, FailEachInEachWay) {
 
 INSTANTIATE_TEST_SUITE_P(Scenarios, Calls, testing::Range<std::size_t>(0, scenarios().size()),
                          [](const auto& info) { return scenarios()[info.param].name; });
+
+// An idle tick costs the same with any number of workqueues.
+TEST(Lives, TicksReadWhatWeOwnAlone) {
+    const std::string folder = "sys/devices/virtual/workqueue/";
+    Host host(scenarios()[0].options());
+    std::set<std::string> seen;  // workqueues
+    host.edge.record = [&](const Done& done) {
+        const std::size_t end = done.path.find('/', folder.size());
+        if (done.path.starts_with(folder) && end != std::string::npos)
+            seen.insert(done.path.substr(folder.size(), end - folder.size()));
+    };
+    const auto read_in_ticks = [&] {
+        seen.clear();
+        host.edge.watch();
+        host.ticks(4);
+        host.edge.rest();
+        return seen;
+    };
+    host.start();
+    EXPECT_TRUE(read_in_ticks().empty());
+    host.pin("nvme-wq", "cpu");
+    EXPECT_EQ(read_in_ticks(), std::set<std::string>{"nvme-wq"});
+    host.write("nvme-wq", "numa");
+    EXPECT_EQ(read_in_ticks().size(), kTargets.size() - 1) << "something changed: all are looked at";
+    EXPECT_EQ(host.daemon->engine().targets().at("nvme-wq").state, State::external);
+}
 
 // Without a fault, each scenario does what it is there to test.
 TEST(Lives, DoWhatTheySay) {

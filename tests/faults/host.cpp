@@ -79,7 +79,8 @@ void Daemon::reconcile() {
 
 void Daemon::tick() {
     host_.pass(15'000'000);
-    reconcile();
+    engine_->tick(engine_->wants_retry());
+    experiment_->check();
     experiment_->tick("");
 }
 

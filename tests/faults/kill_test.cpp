@@ -9,8 +9,7 @@
 #include <csignal>
 #include <iostream>
 
-#include "check.h"
-#include "life.h"
+#include "scenario.h"
 
 namespace wq::faults {
 namespace {

@@ -1,19 +1,126 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Power loss after each call of the daemon on its files (disk.h has the model), and files that are truncated
+// Power loss after each call of the daemon on its files (Disk is the model), and files that are truncated
 // at each byte. After a power loss /sys is as at boot, and /run, a tmpfs, is empty; owned.json is checked
 // anyway, as if /run were on a disk.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <iostream>
+#include <map>
+#include <memory>
+#include <set>
 
-#include "check.h"
-#include "disk.h"
 #include "evidence/verdicts.h"
-#include "life.h"
+#include "scenario.h"
 
 namespace wq::faults {
 namespace {
+
+// Up to this number of pending name changes all subsets are tried; with more, only all prefixes.
+constexpr std::size_t kMostSubsets = 8;
+
+std::string folder_of(const std::string& path) {
+    return path.substr(0, path.rfind('/'));
+}
+
+// The states that a disk may have after a power loss, given the calls so far. The model guarantees less than
+// any file system in use:
+// - The data of a file is durable after an fsync of the file. Data added after that may be lost as a whole,
+//   be there by half, have its full length with zeros in the second half, or be there.
+// - A name (made, renamed, removed) is durable after an fsync of its folder. Any subset of the name changes
+//   after that may be there. A single rename is there as a whole or not at all.
+// - Folders themselves are durable.
+class Disk {
+  public:
+    using Files = std::map<std::string, std::string>;  // text by path
+
+    void add(const Done& done);
+    [[nodiscard]] std::set<Files> after_power_loss() const;
+    // The content that a reader sees now.
+    [[nodiscard]] Files now() const;
+
+  private:
+    struct Inode {
+        std::string durable;
+        std::string text;
+    };
+    using InodePtr = std::shared_ptr<Inode>;
+    using Names = std::map<std::string, InodePtr>;
+    struct Change {  // of names
+        std::string removed, made;
+        InodePtr inode;
+    };
+    void change(const Change& change);
+    static void apply(Names& names, const Change& change);
+
+    Names names_;
+    Names durable_;
+    std::vector<Change> pending_;
+};
+
+void Disk::apply(Names& names, const Change& change) {
+    if (!change.removed.empty()) names.erase(change.removed);
+    if (!change.made.empty()) names[change.made] = change.inode;
+}
+
+void Disk::change(const Change& change) {
+    apply(names_, change);
+    pending_.push_back(change);
+}
+
+void Disk::add(const Done& done) {
+    const auto found = names_.find(done.path);
+    const InodePtr inode = found == names_.end() ? nullptr : found->second;
+    if (done.call == Call::open && done.text == "create") {
+        if (inode)
+            inode->text.clear();
+        else
+            change({"", done.path, std::make_shared<Inode>()});
+    } else if (done.call == Call::write && inode) {
+        inode->text += done.text;
+    } else if (done.call == Call::rename) {
+        change({done.path, done.text, inode});
+    } else if (done.call == Call::unlink) {
+        change({done.path, "", nullptr});
+    } else if (done.call == Call::fsync && inode) {
+        inode->durable = inode->text;
+    } else if (done.call == Call::fsync) {
+        std::erase_if(pending_, [&](const Change& each) {
+            const bool here = folder_of(each.made.empty() ? each.removed : each.made) == done.path;
+            if (here) apply(durable_, each);
+            return here;
+        });
+    }
+}
+
+Disk::Files Disk::now() const {
+    Files out;
+    for (const auto& [path, inode] : names_) out[path] = inode->text;
+    return out;
+}
+
+std::set<Disk::Files> Disk::after_power_loss() const {
+    std::set<Files> out;
+    const auto texts = [](const Inode& inode) -> std::vector<std::string> {
+        const std::size_t kept = inode.text.starts_with(inode.durable) ? inode.durable.size() : 0;
+        const std::string half = inode.text.substr(0, kept + (inode.text.size() - kept) / 2);
+        return {inode.durable, half, half + std::string(inode.text.size() - half.size(), '\0'), inode.text};
+    };
+    const bool all = pending_.size() <= kMostSubsets;
+    const std::size_t choices = all ? std::size_t{1} << pending_.size() : pending_.size() + 1;
+    for (std::size_t choice = 0; choice < choices; choice++) {
+        Names names = durable_;
+        for (std::size_t i = 0; i < pending_.size(); i++)
+            if (all ? (choice >> i & 1) != 0 : i < choice) apply(names, pending_[i]);
+        for (std::size_t variant = 0; variant < 4; variant++) {
+            Files files;
+            for (const auto& [path, inode] : names)
+                files[path] = inode->text == inode->durable ? inode->text : texts(*inode)[variant];
+            out.insert(std::move(files));
+        }
+    }
+    return out;
+}
 
 const std::string kBaseline = "run/wq-tuned/owned.json";
 const std::string kVerdicts = "var/lib/wq-tuned/verdicts.log";

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "scenario.h"
 
+#include <cstdlib>
+
 namespace wq::faults {
 namespace {
 
@@ -101,6 +103,20 @@ const std::vector<Scenario>& scenarios() {
         {"unsupported", a_word_too_long, {start(), ticks(2), stop()}},
     };
     return all;
+}
+
+void live(const Scenario& scenario, Host& host, const std::function<void(const Step&)>& after) {
+    for (const Step& step : scenario.steps) {
+        if (!step.behind) host.edge.watch();
+        step.run(host);
+        host.edge.rest();
+        if (after) after(step);
+    }
+}
+
+bool is_long() {
+    const char* wish = std::getenv("WQ_TUNED_FAULTS");
+    return wish != nullptr && std::string(wish) == "all";
 }
 
 }  // namespace wq::faults

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Boots one guest, which runs the checks:
 #   boot.sh --kernel 6.12 --smp TOPOLOGY --stage DIR --results DIR
-#           [--append "..."] [--timeout SECONDS] [--stream] [--icount] [--tree bench|peers|distro|trixie]
+#           [--append "..."] [--timeout SECONDS] [--stream] [--icount] [--tree peers|distro|trixie]
 #           [--machine-args "..."] [--arch arm64] [--caches L2,L3] [--acpi] [--bare] CHECK...
 #
 # --caches: the device tree has caches: one L2 per L2 CPUs and one L3 per L3 CPUs, 0 for none (arm64).
@@ -43,9 +43,9 @@ done
 : "${kernel:?}" "${smp:?}" "${stage:?}" "${results:?}" "${1:?no check named}"
 
 kernel_dir=$(kernel_folder "$kernel")
-modules=$kernel_dir/$(if [ "$tree" = bench ]; then echo modules-bench; else echo modules; fi).cpio
+modules=$kernel_dir/modules.cpio
 tree=$(tree_file "$tree")
-{ [ -e "$kernel_dir" ] && [ -e "$tree" ]; } || die "kernel $kernel or the guest tree is not in the cache: run ./dev fetch [--bench|--peers|--distro|--trixie|--arm64]"
+{ [ -e "$kernel_dir" ] && [ -e "$tree" ]; } || die "kernel $kernel or the guest tree is not in the cache: run ./dev fetch [--peers|--distro|--trixie|--arm64]"
 qemu_is_good || die "QEMU 10 or later is needed: run ./dev fetch"
 
 rm -rf "$results"

@@ -76,9 +76,6 @@ guest_packages() { # SUITE
   esac
 }
 
-# Additional packages of the bench tree: an NFS server, which no other guest needs.
-bench_packages=nfs-kernel-server,nfs-common
-
 # Additional packages of the peers tree: the daemons that `./dev bench peers` compares with ours, and
 # bpftrace.
 peers_packages=irqbalance,tuned,systemd-oomd,bpftrace
@@ -95,7 +92,7 @@ arm64_tree_packages="base-files base-passwd bash bsdutils coreutils dash debianu
 # The release of a tree: `trixie` is the usual tree of Debian 13, for its packages; the others are of this machine's.
 tree_suite() { if [ "$1" = trixie ]; then echo trixie; else echo "$own_suite"; fi; }
 
-# Prints the path of a tree for guests of this architecture: `tree_file guest|trixie|bench|peers|distro`.
+# Prints the path of a tree for guests of this architecture: `tree_file guest|trixie|peers|distro`.
 tree_file() {
   local made=("$guest_dir"/{pack,settle}-tree.sh) suite
   suite=$(tree_suite "$1")
@@ -105,7 +102,6 @@ tree_file() {
       made=("$arm64_dir"/{unpack,pack-tree}.sh "$guest_dir/settle-tree.sh")
       printf '%s/tree-arm64-%s.cpio\n' "$cache" "$(recipe "${made[@]}" <(echo "$arm64_tree_packages"))"
       ;;
-    bench-amd64) printf '%s/tree-bench-%s.cpio\n' "$cache" "$(recipe "${made[@]}" <(echo "$suite $bench_packages"))" ;;
     peers-amd64 | distro-amd64)
       local packages=$1_packages
       printf '%s/tree-%s-%s.cpio\n' "$cache" "$1" "$(recipe "${made[@]}" "$guest_dir/pack-more.sh" <(echo "$suite ${!packages}"))"

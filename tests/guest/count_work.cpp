@@ -150,14 +150,6 @@ struct Options {
     wq::CpuSet watched;
 };
 
-// Items of per-CPU workqueues that started on CPUS, by name.
-std::map<std::string, std::uint64_t> started_on(wq::WorkCounters& counters, const wq::CpuSet& cpus) {
-    std::map<std::string, std::uint64_t> out;
-    if (cpus.empty()) return out;
-    for (const auto& one : or_exit(counters.started_on(cpus))) out[one.workqueue] += one.items;
-    return out;
-}
-
 int count(const Options& options) {
     const auto counters = wq::make_bpf_counters();
     const auto n = static_cast<unsigned>(options.targets.size());
@@ -165,7 +157,6 @@ int count(const Options& options) {
     or_exit(counters->attach(options.targets, options.wanted));
     for (unsigned t = 0; t < n; t++) counters->sample(t, options.every);
     const auto before = or_exit(counters->traffic());
-    auto per_cpu_before = started_on(*counters, options.watched);
     const auto start = Clock::now();
     for (unsigned slot = 0; slot < options.windows; slot++) {
         if (slot != 0) wait(1);
@@ -176,7 +167,6 @@ int count(const Options& options) {
     }
     const double took = std::chrono::duration<double>(Clock::now() - start).count();
     const auto after = or_exit(counters->traffic());
-    auto per_cpu_after = started_on(*counters, options.watched);
     wait(1);
 
     auto targets = nlohmann::ordered_json::array();
@@ -185,7 +175,6 @@ int count(const Options& options) {
         auto& one = targets.emplace_back(nlohmann::ordered_json{{"target", target}, {"seconds", took}});
         for (unsigned slot = 0; slot < options.windows; slot++)
             one["windows"].push_back(json_of(or_exit(counters->read(t, slot))));
-        if (per_cpu_after.contains(target)) one["kernel"] = per_cpu_after[target] - per_cpu_before[target];
         const bool known = before.contains(target) && after.contains(target);
         if (!known) continue;
         const auto &from = before.at(target), &to = after.at(target);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Fills the cache with what a guest needs: fetch.sh [--bench|--peers|--distro|--trixie|--arm64] [KERNEL...] (default: 6.12 7.2).
-# --bench: also the tree of `./dev bench scopes`; --peers: also that of `./dev bench peers`; --distro: also
+# Fills the cache with what a guest needs: fetch.sh [--peers|--distro|--trixie|--arm64] [KERNEL...] (default: 6.12 7.2).
+# --peers: also the tree of `./dev bench peers`; --distro: also
 # that with SELinux and tuned; --trixie: also that of Debian 13; --arm64: instead, everything for arm64 guests; --sysroot: only the libraries of
 # `./dev build arm64`.
 #
@@ -118,7 +118,7 @@ get_sysroot() {
   say "arm64 libraries: $(du -sh "$dir" | cut -f1)"
 }
 
-get_tree() { # guest|trixie|bench [PACKAGE...]
+get_tree() { # guest|trixie [PACKAGE...]
   local work file arm64_debs suite
   suite=$(tree_suite "$1")
   file=$(tree_file "$1")
@@ -151,7 +151,7 @@ get_more_tree() { # peers|distro PACKAGE,...
 }
 
 more=none
-case ${1:-} in --bench | --peers | --distro | --trixie | --arm64 | --sysroot) more=${1#--} && shift ;; esac
+case ${1:-} in --peers | --distro | --trixie | --arm64 | --sysroot) more=${1#--} && shift ;; esac
 mkdir -p "$cache"
 exec 9>"$cache/lock"
 flock --nonblock 9 || { say "another run is filling the cache; waiting for it"; flock 9; }
@@ -167,7 +167,6 @@ get_qemu
 get_tree guest
 case $more in
   trixie) get_tree trixie ;;
-  bench) get_tree bench "$bench_packages" ;;
   peers) get_more_tree peers "$peers_packages" ;;
   distro) get_more_tree distro "$distro_packages" ;;
 esac

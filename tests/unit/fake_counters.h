@@ -31,8 +31,7 @@ class FakeCounters : public WorkCounters {
     std::optional<Error> read_error;
     std::string lacks;  // limits() returns this
     CpuSet watched_cpus;
-    Watched found;                             // watched() returns this
-    Result<std::vector<StartedWork>> started;  // started_on() returns this
+    Watched found;  // watched() returns this
     // health() calls this.
     std::function<Result<std::vector<KernelWorkqueue>>()> healthy = [] {
         return std::vector<KernelWorkqueue>{};
@@ -71,10 +70,6 @@ class FakeCounters : public WorkCounters {
     void detach() override {
         if (attached) asked.push_back("detach");
         attached = false;
-    }
-    Result<std::vector<StartedWork>> started_on(const CpuSet& cpus) override {
-        asked.push_back("started on " + cpus.list());
-        return started;
     }
     Result<std::map<std::string, Traffic>> traffic() override {
         asked.push_back("traffic");

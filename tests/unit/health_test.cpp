@@ -189,49 +189,6 @@ TEST(Health, HogsByNameOfPerCpuWorkqueues) {
     EXPECT_EQ(health.hogs().at(Health::kOthers), 100 - (Health::kMostSeries - 2));
 }
 
-struct Seen {
-    CpuSet cpus;
-    std::vector<StartedWork> started;
-    std::map<std::string, std::uint64_t> items;  // expected afterwards
-};
-
-TEST(IsolatedItems, AreCountedFromTheFirstLookOn) {
-    const std::map<const char*, std::vector<Seen>> cases = {
-        {"the same",
-         {{{4, 5}, {{1, "events", 100}}, {{"events", 0}}},
-          {{4, 5}, {{1, "events", 130}}, {{"events", 30}}},
-          {{4, 5}, {{1, "events", 131}}, {{"events", 31}}}}},
-        {"a workqueue that is new began at zero",
-         {{{4}, {{1, "events", 100}}, {{"events", 0}}},
-          {{4}, {{1, "events", 100}, {2, "kcryptd", 9}}, {{"events", 0}, {"kcryptd", 9}}}}},
-        {"one at the place of another began at zero too",
-         {{{4}, {{1, "kcryptd", 100}}, {{"kcryptd", 0}}},
-          {{4}, {{1, "kcryptd", 7}}, {{"kcryptd", 7}}},
-          {{4}, {{1, "other", 50}}, {{"other", 50}}}}},
-        {"others of one name are one, and its sum never falls; after all of them went it begins anew",
-         {{{4}, {{1, "xfs", 1}, {2, "xfs", 2}}, {{"xfs", 0}}},
-          {{4}, {{1, "xfs", 11}, {2, "xfs", 22}}, {{"xfs", 30}}},
-          {{4}, {{2, "xfs", 23}}, {{"xfs", 31}}},
-          {{4}, {{3, "other", 1}}, {{"other", 1}}},
-          {{4}, {{2, "xfs", 5}}, {{"xfs", 5}}}}},
-        {"what other CPUs did before they were isolated disturbed nothing",
-         {{{4}, {{1, "events", 100}}, {{"events", 0}}},
-          {{4}, {{1, "events", 110}}, {{"events", 10}}},
-          {{4, 5}, {{1, "events", 5000}}, {{"events", 10}}},
-          {{4, 5}, {{1, "events", 5003}}, {{"events", 13}}},
-          {{}, {}, {}}}},
-    };
-    for (const auto& [name, looks] : cases) {
-        SCOPED_TRACE(name);
-        IsolatedItems items;
-        for (const Seen& look : looks) {
-            items.add(look.cpus, look.started);
-            EXPECT_EQ(items.items(), look.items);
-            EXPECT_EQ(items.cpus(), look.cpus);
-        }
-    }
-}
-
 constexpr std::uint64_t kNever = 1'000'000 * kSecond;
 
 class HealthWatchTest : public testing::Test {
@@ -247,17 +204,12 @@ class HealthWatchTest : public testing::Test {
     std::size_t run(std::uint64_t seconds, std::uint64_t writes = kNever) {
         const std::size_t before = counters_.asked.size();
         const std::uint64_t end = now_ + seconds * kSecond;
-        for (std::uint64_t tick = now_, write = writes == kNever ? kNever : now_;
-             std::min(tick, write) < end;) {
+        std::uint64_t tick = now_, write = writes == kNever ? kNever : now_;
+        while (std::min(tick, write) < end) {
             now_ = std::max(now_, std::min(tick, write));
-            if (now_ >= tick) {
-                watch_.tick(counters_);
-                tick += 15 * kSecond;
-            }
-            if (now_ >= write) {
-                watch_.before_writes(counters_);
-                write += writes;
-            }
+            const bool ticks = tick <= write;
+            watch_.look(counters_, !ticks);
+            (ticks ? tick : write) += ticks ? 15 * kSecond : writes;
         }
         now_ = std::max(now_, end);
         return counters_.asked.size() - before;
@@ -273,29 +225,22 @@ class HealthWatchTest : public testing::Test {
     HealthWatch watch_{paths_, log_, [this] { return now_; }};
 };
 
-TEST_F(HealthWatchTest, LooksOnceAMinute) {
+TEST_F(HealthWatchTest, LooksOnceAMinuteAndBeforeWritesForAHundredthOfTheTimeAtMost) {
+    watch_.look(counters_, true);
+    EXPECT_TRUE(counters_.asked.empty()) << "nothing can be lost yet, and the programs are not loaded";
     EXPECT_EQ(run(3600), 60U);
+    EXPECT_NEAR(static_cast<double>(run(3600, 2 * kSecond)), 1800, 2)
+        << "writes are the minute's looks as well";
+    took_ = 10'000;
+    EXPECT_NEAR(static_cast<double>(run(600, 1000)), 590, 10) << "a write every millisecond";
+    took_ = 2 * kSecond;
+    EXPECT_LE(run(3600), 18U) << "a look of two seconds";
     EXPECT_TRUE(log_.lines.empty());
 }
 
-TEST_F(HealthWatchTest, AndBeforeWritesButNotBeforeItsFirstLook) {
-    watch_.before_writes(counters_);
-    EXPECT_TRUE(counters_.asked.empty()) << "nothing can be lost yet, and the programs are not loaded";
-    EXPECT_EQ(run(3600, 2 * kSecond), 1801U) << "each slot's writes; they are the minute's looks as well";
-}
-
 TEST_F(HealthWatchTest, SlotsThatFollowEachOtherDoNotPreventTheFirstLook) {
-    for (int i = 0; i < 60; i++, now_ += 2 * kSecond) watch_.before_writes(counters_);
+    for (int i = 0; i < 60; i++, now_ += 2 * kSecond) watch_.look(counters_, true);
     EXPECT_EQ(counters_.asked.size(), 30U) << "no tick, but from the second minute on each write";
-}
-
-TEST_F(HealthWatchTest, AThousandWritesOrWorkqueuesTakeAHundredthOfTheTimeAtMost) {
-    took_ = 10'000;
-    const std::size_t looks = run(600, 1000);
-    EXPECT_LE(looks, 600U) << "a write every millisecond";
-    EXPECT_GE(looks, 580U);
-    took_ = 2 * kSecond;
-    EXPECT_LE(run(3600), 18U) << "a look of two seconds";
 }
 
 TEST_F(HealthWatchTest, WhatIsRefusedIsSaidOnceAndShowsNothing) {

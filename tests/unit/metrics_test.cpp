@@ -56,8 +56,8 @@ std::map<std::string, double> samples(const std::string& text) {
 class MetricsTest : public test::ExperimentRig {
   protected:
     [[nodiscard]] std::string text() const {
-        return metrics_text({*engine_, *experiment_, *verdicts_, "running", facts_, machine_, 1'600'000'000,
-                             isolated_, health_});
+        return metrics_text(
+            {*engine_, *experiment_, *verdicts_, "running", facts_, machine_, 1'600'000'000, health_});
     }
     [[nodiscard]] std::map<std::string, double> metrics() const { return samples(text()); }
     [[nodiscard]] double value(const std::string& series) const {
@@ -87,36 +87,34 @@ class MetricsTest : public test::ExperimentRig {
     }
 
     PolicyFacts facts_{"0123456789abcdef", "fedcba9876543210", 2, false, 3};
-    IsolatedItems isolated_;
     Health health_;
     FleetMachine machine_{"x86_64", "GenuineIntel", "Xeon 1", 2, 16, std::nullopt};
 };
 
 TEST_F(MetricsTest, TheDaemonAndItsPolicy) {
-    EXPECT_EQ(value(std::string("wq_tuned_build_info{version=\"") + version() + "\"}"), 1);
-    EXPECT_EQ(value("wq_tuned_start_time_seconds"), 1'600'000'000);
-    EXPECT_EQ(value("wq_tuned_state{state=\"running\"}"), 1);
-    EXPECT_EQ(value("wq_tuned_state{state=\"paused\"}"), 0);
-    EXPECT_EQ(value("wq_tuned_state{state=\"observing\"}"), 0);
-    EXPECT_EQ(value("wq_tuned_mode{mode=\"observe\"}"), 0);
-    EXPECT_EQ(value("wq_tuned_mode{mode=\"tune\"}"), 1);
-    EXPECT_EQ(value("wq_tuned_policy_info{hash=\"0123456789abcdef\",sources=\"fedcba9876543210\"}"), 1);
-    EXPECT_EQ(value("wq_tuned_policy_files"), 2);
-    EXPECT_EQ(value("wq_tuned_policy_broken"), 0);
-    EXPECT_EQ(value("wq_tuned_policy_expired_rules"), 3);
+    const auto all = metrics();
+    const std::map<std::string, double> expected = {
+        {std::string("wq_tuned_build_info{version=\"") + version() + "\"}", 1},
+        {"wq_tuned_start_time_seconds", 1'600'000'000},
+        {"wq_tuned_state{state=\"running\"}", 1},
+        {"wq_tuned_state{state=\"paused\"}", 0},
+        {"wq_tuned_state{state=\"observing\"}", 0},
+        {"wq_tuned_mode{mode=\"observe\"}", 0},
+        {"wq_tuned_mode{mode=\"tune\"}", 1},
+        {"wq_tuned_policy_info{hash=\"0123456789abcdef\",sources=\"fedcba9876543210\"}", 1},
+        {"wq_tuned_policy_files", 2},
+        {"wq_tuned_policy_broken", 0},
+        {"wq_tuned_policy_expired_rules", 3}};
+    for (const auto& [series, value] : expected) EXPECT_EQ(all.at(series), value) << series;
+    for (const State state : kAllStates) {
+        const std::string series = "wq_tuned_targets{state=\"" + std::string(name_of(state)) + "\"}";
+        EXPECT_EQ(all.at(series), state == State::waiting ? 2 : state == State::unmanaged ? 1 : 0) << series;
+    }
+    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_target_state{")))
+        << "no per-target state for targets that we did not change";
     facts_ = {"", "", 0, true, 0};
     EXPECT_EQ(value("wq_tuned_policy_broken"), 1);
     EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_policy_info"))) << "no hash for a policy that cannot be read";
-}
-
-TEST_F(MetricsTest, EveryStateIsCountedAlsoWhereNobodyIsInIt) {
-    for (const State state : kAllStates) {
-        const std::string series = "wq_tuned_targets{state=\"" + std::string(name_of(state)) + "\"}";
-        EXPECT_EQ(value(series), state == State::waiting ? 2 : state == State::unmanaged ? 1 : 0) << series;
-    }
-    EXPECT_EQ(static_cast<int>(std::size(kAllStates)), static_cast<int>(State::quarantined) + 1);
-    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_target_state{")))
-        << "no per-target state for targets that we did not change";
 }
 
 TEST_F(MetricsTest, TargetsThatWeHaveAHandInAreNamed) {
@@ -145,15 +143,6 @@ TEST_F(MetricsTest, ManyTargetsAreOnlyCountedAndThoseThatWantAnEyeAreNamedFirst)
               200);
     EXPECT_EQ(all.at("wq_tuned_write_errors_total"), 1);
     EXPECT_GT(all.at("wq_tuned_write_seconds_total"), 0);
-}
-
-TEST_F(MetricsTest, NamesAreEscaped) {
-    const std::string odd = "a\"b\\c";
-    add(odd);
-    auto policy = rule_for_all(fixed(Scope::smt));
-    engine_->set_policy(policy);
-    reconcile();
-    EXPECT_EQ(value(R"(wq_tuned_target_state{target="a\"b\\c",state="set"})"), 1);
 }
 
 TEST_F(MetricsTest, ComparisonsAndTheirEvidence) {
@@ -249,16 +238,17 @@ TEST_F(MetricsTest, EvidenceIsToldOfTheNewestComparisonsAlone) {
               static_cast<std::ptrdiff_t>(kMostComparisons) * 4 * 2 * 7);
 }
 
-TEST_F(MetricsTest, WhatIsNotUtf8IsReplacedAndNeverTwice) {
-    for (const char* kind : {"\xff", "\xfe", "\xc3\xa9\n", "\xc3"})
+TEST_F(MetricsTest, NamesAreEscapedAndWhatIsNotUtf8IsReplacedAndNeverTwice) {
+    for (const char* kind : {"\xff", "\xfe", "\xc3\xa9\n", "\xc3", "a\"b\\c"})
         ASSERT_TRUE(test::keep(*verdicts_, verdict(kind, 1000)));
     const auto all = metrics();
     const std::string arms = ",reference=\"cache\",candidate=\"smt\"}";
     EXPECT_EQ(all.at("wq_tuned_verdict_timestamp_seconds{class=\"\uFFFD\"" + arms), 1000);
     EXPECT_EQ(all.at("wq_tuned_verdict_timestamp_seconds{class=\"\u00e9\\n\"" + arms), 1000);
+    EXPECT_EQ(all.at(R"(wq_tuned_verdict_timestamp_seconds{class="a\"b\\c")" + arms), 1000);
     EXPECT_EQ(std::ranges::count_if(
                   all, [](const auto& s) { return s.first.starts_with("wq_tuned_verdict_timestamp"); }),
-              2);
+              3);
 }
 
 TEST_F(MetricsTest, TheLastVerdictOfEachClassOnThisMachine) {
@@ -301,28 +291,6 @@ TEST_F(MetricsTest, OfManyVerdictsTheNewestStand) {
     EXPECT_EQ(*std::ranges::min_element(times), 50);
 }
 
-TEST_F(MetricsTest, WorkOnIsolatedCpus) {
-    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_isolated"))) << "no CPU is isolated";
-    isolated_.add({4, 5}, {{1, "mm_percpu_wq", 100}, {2, "events", 7}});
-    EXPECT_EQ(value("wq_tuned_isolated_cpus"), 2);
-    EXPECT_EQ(value("wq_tuned_isolated_items_total{workqueue=\"events\"}"), 0) << "it counts from now on";
-    isolated_.add({4, 5}, {{1, "mm_percpu_wq", 140}, {2, "events", 7}});
-    EXPECT_EQ(value("wq_tuned_isolated_items_total{workqueue=\"mm_percpu_wq\"}"), 40);
-    EXPECT_EQ(value("wq_tuned_isolated_items_total{workqueue=\"events\"}"), 0);
-}
-
-TEST_F(MetricsTest, OfManyThatDisturbIsolatedCpusTheWorstAreNamed) {
-    std::vector<StartedWork> started(150);
-    isolated_.add({4}, {});
-    for (std::uint64_t i = 0; i < started.size(); i++) started[i] = {i + 1, "wq" + std::to_string(i), i};
-    isolated_.add({4}, started);
-    std::vector<double> items;
-    for (const auto& [series, count] : metrics())
-        if (series.starts_with("wq_tuned_isolated_items")) items.push_back(count);
-    EXPECT_EQ(items.size(), 100U);
-    EXPECT_EQ(*std::ranges::min_element(items), 50);
-}
-
 TEST_F(MetricsTest, HealthOfUnboundWorkqueues) {
     EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_workqueue_"))) << "it was never looked at, or is refused";
     KernelWorkqueue crypt{.address = 1, .name = "kcryptd", .pools = 1, .in_sysfs = true, .unbound = true};
@@ -340,26 +308,23 @@ TEST_F(MetricsTest, HealthOfUnboundWorkqueues) {
     writeback.rescued = 3;
     health_.add("0-7", {crypt, writeback, events}, 120'000'000);
     health_.add("0-7", {crypt, writeback, events}, 180'500'000);
-    EXPECT_EQ(value("wq_tuned_workqueue_started_total{workqueue=\"kcryptd\"}"), 9);
-    EXPECT_EQ(value("wq_tuned_workqueue_completed_total{workqueue=\"kcryptd\"}"), 7);
-    EXPECT_EQ(value("wq_tuned_workqueue_repatriated_total{workqueue=\"kcryptd\"}"), 1);
-    EXPECT_EQ(value("wq_tuned_workqueue_in_flight{workqueue=\"kcryptd\"}"), 0);
-    EXPECT_EQ(value("wq_tuned_workqueue_stalled_seconds{workqueue=\"kcryptd\"}"), 0);
-    EXPECT_EQ(value("wq_tuned_workqueue_maydays_total{workqueue=\"writeback\"}"), 4);
-    EXPECT_EQ(value("wq_tuned_workqueue_rescued_total{workqueue=\"writeback\"}"), 3);
-    EXPECT_EQ(value("wq_tuned_workqueue_in_flight{workqueue=\"writeback\"}"), 2);
-    EXPECT_EQ(value("wq_tuned_workqueue_stalled_seconds{workqueue=\"writeback\"}"), 60.5);
-    EXPECT_EQ(value("wq_tuned_workqueues_unnamed"), 0);
-    EXPECT_EQ(value("wq_tuned_cpu_hogs_total{workqueue=\"events\"}"), 0);
+    const auto all = metrics();
+    const auto of = [&](const std::string& metric, const std::string& name) {
+        return all.at("wq_tuned_" + metric + "{workqueue=\"" + name + "\"}");
+    };
+    EXPECT_EQ(of("workqueue_started_total", "kcryptd"), 9);
+    EXPECT_EQ(of("workqueue_completed_total", "kcryptd"), 7);
+    EXPECT_EQ(of("workqueue_repatriated_total", "kcryptd"), 1);
+    EXPECT_EQ(of("workqueue_in_flight", "kcryptd"), 0);
+    EXPECT_EQ(of("workqueue_stalled_seconds", "kcryptd"), 0);
+    EXPECT_EQ(of("workqueue_maydays_total", "writeback"), 4);
+    EXPECT_EQ(of("workqueue_rescued_total", "writeback"), 3);
+    EXPECT_EQ(of("workqueue_in_flight", "writeback"), 2);
+    EXPECT_EQ(of("workqueue_stalled_seconds", "writeback"), 60.5);
+    EXPECT_EQ(of("cpu_hogs_total", "events"), 0);
+    EXPECT_EQ(all.at("wq_tuned_workqueues_unnamed"), 0);
     EXPECT_THAT(text(), Not(HasSubstr("rescued_total{workqueue=\"kcryptd\"}"))) << "it has no rescuer";
     EXPECT_THAT(text(), Not(HasSubstr("(others)")));
-}
-
-TEST_F(MetricsTest, NumbersThatAreNoneAreWrittenAsPrometheusReadsThem) {
-    VerdictRecord r = verdict("kcryptd", 1000);
-    r.standing.effect.percent = std::numeric_limits<double>::infinity();
-    verdicts_->add(r);
-    EXPECT_THAT(text(), HasSubstr("counter=\"latency\"} +Inf\n"));
 }
 
 }  // namespace

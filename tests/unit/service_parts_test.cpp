@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fake_log.h"
+#include "fake_machine.h"
 #include "fake_rig.h"
 #include "policy/load_policy.h"
 #include "service/loop.h"
@@ -21,7 +22,6 @@ namespace wq {
 namespace {
 
 using nlohmann::json;
-using test::Dir;
 using test::File;
 using test::TempTree;
 using testing::HasSubstr;
@@ -73,55 +73,41 @@ TEST_F(PolicyStateTest, AfterABrokenStartTargetsSayThatThereIsNoPolicy) {
     EXPECT_EQ(status_json(*engine_, nullptr, "running")["targets"][1]["reason"], "no rule matches");
 }
 
+// The Parts of a daemon after its start.
 struct PauseTest : testing::Test {
-    // The Pause of a daemon after its start.
-    Pause started(const std::string& file = "var/lib/wq-tuned/paused") {
-        Pause pause(tree.path(file), record, log);
-        pause.load();
-        return pause;
+    [[nodiscard]] Parts parts() {
+        return {paths, log, record, [](const std::string&) { return false; }};
     }
-    TempTree tree;
+    TempTree tree{test::kernel_tree({test::workqueue("kcryptd")})};
+    Paths paths{tree.root()};
     WriteAtOnce record;
     test::FakeLog log;
 };
 
 TEST_F(PauseTest, LastsThroughARestartUntilItIsEnded) {
-    Pause first = started();
-    EXPECT_FALSE(first.is_set());
-    first.set(true);
-    EXPECT_TRUE(first.is_set());
-    Pause second = started();
-    EXPECT_TRUE(second.is_set());
-    second.set(false);
-    EXPECT_FALSE(second.is_set());
-    EXPECT_FALSE(started().is_set());
+    EXPECT_FALSE(parts().is_paused());
+    Parts(paths, log, record, {}).pause(true);
+    const std::size_t lines = log.lines.size();
+    Parts second = parts();
+    EXPECT_TRUE(second.is_paused());
+    EXPECT_EQ(log.lines.size(), lines + 1) << "a start says so";
+    second.pause(true);
+    EXPECT_EQ(log.lines.size(), lines + 1) << "an order of what is so is no news";
+    second.pause(false);
+    EXPECT_FALSE(parts().is_paused());
     EXPECT_FALSE(tree.exists("var/lib/wq-tuned/paused"));
     EXPECT_EQ(log.at_least(LOG_WARNING), 0U);
 }
 
-TEST_F(PauseTest, AnOrderOfWhatIsSoIsNoNews) {
-    Pause pause = started();
-    pause.set(false);
-    EXPECT_TRUE(log.lines.empty());
-    pause.set(true);
-    pause.set(true);
-    EXPECT_EQ(log.lines.size(), 1U);
-}
-
 TEST_F(PauseTest, HoldsAndIsLoggedWhereItCannotBeRecorded) {
     tree.add(File("var", "no folder"));
-    Pause pause(tree.path("var/paused"), record, log);
-    pause.set(true);
-    EXPECT_TRUE(pause.is_set());
-    EXPECT_EQ(log.at_least(LOG_WARNING), 1U);
+    Parts now = parts();
+    const std::size_t before = log.at_least(LOG_WARNING);
+    now.pause(true);
+    EXPECT_TRUE(now.is_paused());
+    EXPECT_EQ(log.at_least(LOG_WARNING), before + 1);
     EXPECT_THAT(log.lines.back().text,
                 testing::HasSubstr("the order is in force only until the daemon ends"));
-}
-
-TEST_F(PauseTest, AFileThatCannotBeReadIsNone) {
-    tree.add(Dir("paused"));
-    EXPECT_FALSE(started("paused").is_set());
-    EXPECT_EQ(log.at_least(LOG_WARNING), 1U);
 }
 
 enum class What { event, looked, failed };

@@ -214,14 +214,11 @@ TEST_F(ServiceTest, ARestartLeavesTheSettingsOnceAndOnlyWhereTheDaemonEndedWell)
         EXPECT_EQ(scope(), "default\n") << "the mark is for one end";
     }
     ::unsetenv("SERVICE_RESULT");
-}
-
-TEST_F(ServiceTest, AMarkOfAnEarlierRestartDoesNotOutliveAStart) {
-    tree_.add(test::File("run/wq-tuned/restart"));
-    Daemon daemon(tree_);
+    ASSERT_TRUE(mark_restart(paths, true));
+    Daemon next(tree_);
     ASSERT_TRUE(applied());
-    EXPECT_FALSE(tree_.exists("run/wq-tuned/restart"));
-    EXPECT_EQ(daemon.end(SIGTERM), 0);
+    EXPECT_FALSE(tree_.exists("run/wq-tuned/restart")) << "nor does it outlive a start";
+    EXPECT_EQ(next.end(SIGTERM), 0);
 }
 
 TEST_F(ServiceTest, TheSwitchGoesBeforeKeepAtTheEnd) {

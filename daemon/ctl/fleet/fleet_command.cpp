@@ -54,12 +54,12 @@ std::string count_text(std::uint64_t count) {
 // ---- fleet show
 
 // A row of `fleet show`: what --json has of it beside its key, and its cells in the table.
-struct Shown {
+struct ShownEffect {
     Json line;
     std::vector<std::string> cells;
 };
 
-Shown comparison_in(const FleetEntry& row) {
+ShownEffect comparison_in(const FleetEntry& row) {
     const auto& [key, p, at, shards] = row;
     return {{{"pairs", p.pairs},
              {"log_e_better", p.better.log()},
@@ -71,7 +71,7 @@ Shown comparison_in(const FleetEntry& row) {
              e_text(p.better.log()), e_text(p.worse.log()), spread_text(p)}};
 }
 
-Shown worth_of(const FleetEntry& row) {
+ShownEffect worth_of(const FleetEntry& row) {
     const auto& [key, p, at, shards] = row;
     const Effect effect = mean_effect_of(p.after);
     return {{{"hosts_on_it", p.by_host ? Json(p.hosts_after) : Json()},
@@ -86,7 +86,7 @@ Shown worth_of(const FleetEntry& row) {
 struct View {
     const char* none;  // if there are no rows
     std::vector<std::string> header;
-    Shown (*of)(const FleetEntry& row);
+    ShownEffect (*of)(const FleetEntry& row);
     std::string note;
 };
 

@@ -60,6 +60,9 @@ echo cache >"$workqueues/$wq/affinity_scope"
 systemctl start wq-tuned
 check_eq "state" as-planned "$(target "$wq" state)"
 echo cpu >"$workqueues/$wq/affinity_scope"
+check_eq "scope, which status reads" cpu "$(target "$wq" scope)"
+echo 0 >/sys/devices/system/cpu/cpu3/online # a tick looks at what is ours alone; an event at all
+echo 1 >/sys/devices/system/cpu/cpu3/online
 wait_until 20 state_is "$wq" external || fail "state: $(target "$wq" state)"
 systemctl stop wq-tuned
 check_eq "after stop" cpu "$(scope_of "$wq")"

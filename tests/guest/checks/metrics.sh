@@ -115,7 +115,7 @@ note "-- somebody else's folder: said once, with what helps; then a group's"
 mark
 chown 4242:60 $folder
 systemctl start wq-tuned
-expect_said "Permission denied; root must be able to write to the folder"
+expect_said "Permission denied; see METRICS in wq-tuned(8)"
 systemctl reload wq-tuned
 is_active || fail "not running"
 chmod 0775 $folder
@@ -132,7 +132,7 @@ other=/srv/textfiles/host.prom
 metrics_policy $other
 mark
 systemctl start wq-tuned
-expect_said "Read-only file system; the folder needs ReadWritePaths="
+expect_said "Read-only file system; see METRICS in wq-tuned(8)"
 mark
 systemctl stop wq-tuned
 check_eq "said at a stop of what never was" 0 "$(since_mark | grep -c 'removing' || true)"
@@ -145,7 +145,7 @@ note "-- a folder that nobody made"
 metrics_policy /srv/textfiles/none/host.prom
 mark
 systemctl reload wq-tuned
-expect_said "the folder does not exist"
+expect_said "No such file or directory; see METRICS"
 [ ! -e $other ] || fail "the file of the old policy is still there"
 systemctl stop wq-tuned
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 2400
-# The CPU time of a daemon whose targets wait for traffic, with the shipped policy: at most 0.1% of a CPU, which is
-# 1000 us per second. Run with boot.sh --icount, where the clock counts instructions (1 ns each), so other load of the
+# The CPU time of a daemon whose targets wait for traffic, with the shipped policy: at most 0.3 million instructions a
+# second, which are 300 us. Run with boot.sh --icount, where the clock counts instructions (1 ns each), so other load of the
 # host has no effect.
 . lib.sh
 
