@@ -73,12 +73,4 @@ std::string read_arch(const Paths& paths);
 std::string read_cpu_vendor(const Paths& paths);
 std::string read_hostname(const Paths& paths);
 
-// Finds the kinds of TOPOLOGY's cores: from the kernel's PMUs of Intel hybrids (/sys/devices/cpu_core,
-// cpu_atom and cpu_lowpower), else from cpu_capacity (arm64, and x86 since 6.12), else from threads.
-CoreKinds read_core_kinds(const Paths& paths, const Topology& topology);
-
-// Reads the files below PATHS; names are sorted and printable. Files that cannot be read count as missing. A
-// dm-crypt mapping is recognized by the UUID that cryptsetup sets, or by its workqueue (Linux 6.10 or later).
-IoDevices read_io_devices(const Paths& paths);
-
 }  // namespace wq

@@ -10,11 +10,11 @@
 
 namespace wq {
 
-// A data or unified cache.
+// A data or unified cache. A first level of which only registers of the CPU tell, so that it has no size,
+// does not count.
 struct Cache {
     unsigned level = 0;
-    bool has_size = true;  // false: the kernel only knows that the CPU reports the cache
-    CpuSet cpus = {};      // online CPUs that share it
+    CpuSet cpus = {};  // online CPUs that share it
 };
 
 // Input of the rule besides cores, nodes and packages. The functions are called only if the result depends

@@ -85,26 +85,4 @@ class KnownCpus {
     CpuSet known_;
 };
 
-// The CPUs of a hybrid machine by kind of core. Only for display: no plan depends on it.
-struct CoreKinds {
-    CpuSet performance;  // P-cores
-    CpuSet efficient;    // E-cores; empty if not a hybrid or not known
-    CpuSet low_power;    // LP E-cores, which do not share the cache of the others
-    std::string source;  // how the kinds were told apart, for display
-
-    [[nodiscard]] bool hybrid() const { return !efficient.empty() || !low_power.empty(); }
-};
-
-// Guesses the kinds by threads if there is no better source: if some cores have one thread and others have
-// several, the cores with one thread are E-cores. Not used if CPUs are offline, because they may be the
-// missing siblings.
-CoreKinds core_kinds_by_threads(const Topology& topology);
-
-// Devices of this machine whose work a driver option can move off its workqueue, or to an unbound one.
-struct IoDevices {
-    std::vector<std::string> nvme_tcp;     // controllers: "nvme0"
-    std::optional<bool> nvme_tcp_unbound;  // whether nvme_tcp_wq is unbound; empty: no such module or option
-    std::vector<std::string> crypt;        // names of dm-crypt mappings
-};
-
 }  // namespace wq

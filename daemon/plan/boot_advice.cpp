@@ -260,44 +260,4 @@ std::vector<std::string> notes_on(const BootFacts& facts) {
     return out;
 }
 
-// nvme_tcp.wq_unbound (drivers/nvme/host/tcp.c): the module makes nvme_tcp_wq unbound when it is loaded.
-//
-// no_read_workqueue and no_write_workqueue (drivers/md/dm-crypt.c, kcryptd_queue_crypt()): flags of a
-// mapping, since Linux 5.9. A read is then decrypted where it completes, or in a soft interrupt of the same
-// CPU. A write is encrypted by the task that submits it, and sent at once, without being sorted. Only an
-// ioctl shows whether a mapping has these flags (in its table), so we always name them.
-std::vector<Alternative> alternatives(const IoDevices& devices) {
-    std::vector<Alternative> out;
-    if (devices.nvme_tcp_unbound == false)
-        out.push_back(
-            {"nvme_tcp.wq_unbound=Y", devices.nvme_tcp,
-             "the work of a connection no longer waits for the one CPU that the driver chose for it; "
-             "affinity "
-             "scopes and masks reach nvme_tcp_wq, and it becomes a target",
-             "it leaves the caches of that CPU, and waits for the lock of a pool that other CPUs share",
-             "on the kernel command line, or `options nvme_tcp wq_unbound=Y` in /etc/modprobe.d; read when "
-             "the "
-             "module is loaded"});
-    if (devices.crypt.empty()) return out;
-    const auto add = [&](const char* option, const char* in_crypttab, const char* speaks_for,
-                         const char* against) {
-        out.push_back({option, devices.crypt, speaks_for, against,
-                       fmt::format("`{}` in crypttab(5), or `cryptsetup refresh --perf-{}`; `cryptsetup "
-                                   "status` shows whether it is set",
-                                   in_crypttab, option)});
-    };
-    add("no_read_workqueue", "no-read-workqueue",
-        "a read is decrypted where it completes: it waits for no kworker and no pool->lock, which shows most "
-        "on fast disks",
-        "the CPU that gets the disk's interrupts decrypts, in interrupt context; other tasks of that CPU "
-        "wait, "
-        "the work is not spread, and no scope affects it");
-    add("no_write_workqueue", "no-write-workqueue",
-        "a write is encrypted by the task that submits it and sent at once: it waits for no kworker and no "
-        "pool->lock",
-        "one writer encrypts on one CPU, and so does writeback of a whole disk; writes are not sorted, which "
-        "slows rotating disks down; no scope affects it");
-    return out;
-}
-
 }  // namespace wq

@@ -97,31 +97,8 @@ void by_same_calls(benchmark::State& state) {
     });
 }
 
-void by_fewest_calls(benchmark::State& state) {
-    apply(state, [](Host& host, const std::string&) { bare_least(host.parent(), host.folders()); });
-}
-
-// The cost of each tick of the watchdog if nothing changed.
-void look_by_daemon(benchmark::State& state) {
-    Host host;
-    host.reset();
-    host.engine().reconcile();
-    for (auto _ : state) {
-        host.engine().look();
-        host.engine().record();
-    }
-}
-
-void look_by_same_calls(benchmark::State& state) {
-    Host host;
-    for (auto _ : state) bare_look(host.parent(), host.folders());
-}
-
 BENCHMARK(by_daemon)->Name("apply/daemon");
 BENCHMARK(by_same_calls)->Name("apply/same-calls");
-BENCHMARK(by_fewest_calls)->Name("apply/fewest-calls");
-BENCHMARK(look_by_daemon)->Name("look/daemon");
-BENCHMARK(look_by_same_calls)->Name("look/same-calls");
 
 }  // namespace
 }  // namespace wq::test

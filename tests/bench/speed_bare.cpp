@@ -37,13 +37,6 @@ void read_to_end(int dir, const char* file) {
     ::close(fd);
 }
 
-void read_once(int dir, const char* file) {
-    char buffer[4096];
-    const int fd = opened(dir, file, O_RDONLY);
-    must(::read(fd, buffer, sizeof buffer) > 0);
-    ::close(fd);
-}
-
 void write_smt(int dir) {
     const int fd = opened(dir, "affinity_scope", O_WRONLY | O_TRUNC);
     must(::write(fd, "smt\n", 4) == 4);
@@ -78,8 +71,6 @@ void save(const std::string& path, const std::string& text) {
     must(::rename(temporary.c_str(), path.c_str()) == 0);
 }
 
-}  // namespace
-
 void bare_look(const std::string& parent, const std::vector<std::string>& folders) {
     list(parent);
     read_to_end(AT_FDCWD, (parent + "/cpumask").c_str());
@@ -91,6 +82,8 @@ void bare_look(const std::string& parent, const std::vector<std::string>& folder
         ::close(dir);
     }
 }
+
+}  // namespace
 
 void bare_same(const std::string& parent, const std::vector<std::string>& folders, const std::string& text,
                const std::string& path) {
@@ -105,16 +98,6 @@ void bare_same(const std::string& parent, const std::vector<std::string>& folder
         ::close(dir);
         dir = folder(parent, name);
         read_to_end(dir, "affinity_scope");
-        ::close(dir);
-    }
-}
-
-void bare_least(const std::string& parent, const std::vector<std::string>& folders) {
-    for (const std::string& name : folders) {
-        const int dir = opened(AT_FDCWD, (parent + "/" + name).c_str(), O_RDONLY | O_DIRECTORY);
-        for (const char* file : kRead) read_once(dir, file);
-        write_smt(dir);
-        read_once(dir, "affinity_scope");
         ::close(dir);
     }
 }

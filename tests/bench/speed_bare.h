@@ -15,10 +15,4 @@ namespace wq::test {
 void bare_same(const std::string& parent, const std::vector<std::string>& folders, const std::string& text,
                const std::string& path);
 
-// The fewest calls that read each file once, write, and read back. Saves nothing.
-void bare_least(const std::string& parent, const std::vector<std::string>& folders);
-
-// The calls of one look of the daemon.
-void bare_look(const std::string& parent, const std::vector<std::string>& folders);
-
 }  // namespace wq::test

@@ -13,9 +13,9 @@
 #include <ctime>
 #include <filesystem>
 
+#include "ctl/topology_source.h"
 #include "evidence/verdicts.h"
 #include "fake_machine.h"
-#include "machine/hwloc_topology.h"
 #include "machine/kernel_info.h"
 #include "noise.h"
 #include "policy/load_policy.h"

@@ -10,9 +10,9 @@
 #include <ostream>
 
 #include "ctl/options.h"
+#include "ctl/topology_source.h"
 #include "evidence/verdicts.h"
 #include "fake_machine.h"
-#include "machine/hwloc_topology.h"
 #include "machine/kernel_info.h"
 #include "plan/boot_advice.h"
 #include "plan/plan.h"
@@ -308,15 +308,6 @@ class BootCommand : public testing::Test {
         for (const json& one : answer["boot"]) out.push_back(one["option"]);
         return out;
     }
-    void block_device(const std::string& name, const std::map<std::string, std::string>& files) {
-        for (const auto& [file, text] : files) tree_.write("sys/block/" + name + "/" + file, text + "\n");
-    }
-    void nvme_tcp_parameter(const std::string& unbound) {
-        tree_.write("sys/module/nvme_tcp/parameters/wq_unbound", unbound + "\n");
-    }
-    void open_workqueue(const std::string& name, bool per_cpu) {
-        tree_.write("sys/devices/virtual/workqueue/" + name + "/per_cpu", per_cpu ? "1\n" : "0\n");
-    }
     void trial_ended(const std::string& reason, bool judged = true, const std::string& kernel = "",
                      const std::string& topology = "", std::int64_t age = 60) {
         VerdictStore store(tree_.path("var/lib/wq-tuned/verdicts.log"));
@@ -362,28 +353,6 @@ TEST_F(BootCommand, NotesWhatTheKernelsParametersAre) {
     ASSERT_THAT(notes, SizeIs(2));
     EXPECT_THAT(notes[0].get<std::string>(), HasSubstr("nohz_full=2-3"));
     EXPECT_THAT(notes[1].get<std::string>(), HasSubstr("20.0 ms"));
-}
-
-TEST_F(BootCommand, KnowsAMappingWithoutAUuidByItsWorkqueue) {
-    block_device("dm-0", {{"dm/uuid", "LVM-abc"}, {"dev", "254:0"}});
-    EXPECT_THAT(ask()["alternatives"], IsEmpty());
-    block_device("dm-10", {{"dm/name", "b"}, {"dev", "254:10"}});
-    block_device("dm-2", {{"dm/name", "a"}, {"dev", "254:1"}});
-    open_workqueue("kcryptd_io-254:1-7", true);
-    open_workqueue("kcryptd-254:10-3", true);
-    EXPECT_EQ(ask()["alternatives"][0]["devices"], json({"b"})) << "254:10 is not 254:1";
-}
-
-TEST_F(BootCommand, GoesByTheWorkqueueOfNvmeTcpNotByItsParameter) {
-    const auto offered = [&] { return !ask()["alternatives"].empty(); };
-    EXPECT_FALSE(offered());
-    nvme_tcp_parameter("Y");
-    EXPECT_FALSE(offered()) << "in effect";
-    open_workqueue("nvme_tcp_wq", true);
-    EXPECT_TRUE(offered()) << "written after the module was loaded";
-    nvme_tcp_parameter("N");
-    open_workqueue("nvme_tcp_wq", false);
-    EXPECT_FALSE(offered());
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What the device mapper tells about mappings, and what follows for their workqueues.
-#include "machine/device_mapper.h"
+#include "ctl/device_mapper.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -28,51 +28,27 @@ TEST(CryptDevice, IsInTheNameOfItsWorkqueue) {
 // The kernel's text for a measurement (drivers/md/dm-crypt.c, crypt_status(), STATUSTYPE_IMA), by flags.
 TEST(CryptBypass, IsReadFromWhatTheKernelTells) {
     struct Row {
-        char read, write, submit;
+        char read, write;
         const char *options, *text;
     };
     for (const Row& row :
-         {Row{'n', 'n', 'n', "", ""},
-          {'y', 'n', 'n', "no_read_workqueue",
+         {Row{'n', 'n', "", ""},
+          {'y', 'n', "no_read_workqueue",
            "reads bypass this workqueue: no scope affects them, only writes (no_read_workqueue)"},
-          {'n', 'y', 'n', "no_write_workqueue",
+          {'n', 'y', "no_write_workqueue",
            "writes bypass this workqueue: no scope affects them, only reads (no_write_workqueue)"},
-          {'y', 'y', 'n', "no_read_workqueue no_write_workqueue",
+          {'y', 'y', "no_read_workqueue no_write_workqueue",
            "reads and writes bypass this workqueue: no scope affects them (no_read_workqueue, "
-           "no_write_workqueue)"},
-          {'n', 'n', 'y', "submit_from_crypt_cpus",
-           "the kworker that encrypted a write also sends it, so a scope says from which CPUs writes come "
-           "(submit_from_crypt_cpus)"}}) {
+           "no_write_workqueue)"}}) {
         const CryptBypass found =
             bypass_in(fmt::format("target_name=crypt,target_version=1.28.0,,allow_discards=y,same_cpu_crypt="
-                                  "y,submit_from_crypt_cpus={},"
+                                  "y,submit_from_crypt_cpus=y,"
                                   "no_read_workqueue={},no_write_workqueue={},iv_large_sectors=n,cipher_"
                                   "string=aes-xts-plain64,key_size=64",
-                                  row.submit, row.read, row.write));
+                                  row.read, row.write));
         EXPECT_EQ(fmt::format("{}", fmt::join(found.options(), " ")), row.options);
         EXPECT_EQ(found.text(), row.text);
     }
-}
-
-// The targets of an answer: NEXT counts from the data's beginning.
-TEST(MapperAnswer, HasEachTargetOfAType) {
-    MapperRequest request("");
-    auto* const at = reinterpret_cast<char*>(&request.head()) + sizeof(dm_ioctl);
-    const auto put = [&](std::size_t from, std::size_t next, const char* type, const std::string& text) {
-        auto& spec = *reinterpret_cast<dm_target_spec*>(at + from);
-        spec.next = static_cast<std::uint32_t>(next);
-        std::strcpy(spec.target_type, type);
-        std::memcpy(at + from + sizeof spec, text.c_str(), text.size() + 1);
-    };
-    request.head().target_count = 3;
-    put(0, 64, "crypt", "a");
-    put(64, 128, "linear", "b");
-    put(128, 192, "crypt", std::string(10, 'c'));
-    EXPECT_EQ(request.targets("crypt"), (std::vector<std::string>{"a", "cccccccccc"}));
-    put(64, 64, "linear", "b");  // leads nowhere
-    EXPECT_EQ(request.targets("crypt"), std::vector<std::string>{"a"});
-    put(0, 1U << 30, "crypt", "a");
-    EXPECT_EQ(request.targets("crypt"), std::vector<std::string>{"a"}) << "beyond the end";
 }
 
 TEST(CryptBypass, IsAnErrorWithoutADeviceMapper) {

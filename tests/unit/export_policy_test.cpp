@@ -9,8 +9,8 @@
 
 #include "ctl/fleet/learned.h"
 #include "ctl/machine.h"
+#include "ctl/topology_source.h"
 #include "drop_in_plan.h"
-#include "machine/hwloc_topology.h"
 #include "policy/load_policy.h"
 #include "run_command.h"
 #include "targets/inventory.h"

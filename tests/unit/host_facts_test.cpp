@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "ctl/topology_source.h"
 #include "fake_machine.h"
 #include "machine/host_facts.h"
-#include "machine/hwloc_topology.h"
 #include "machine/isolation.h"
 #include "temp_tree.h"
 
@@ -16,10 +16,8 @@ namespace {
 
 using test::Entry;
 using test::File;
-using test::machine;
 using test::TempTree;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 // ---- host facts
@@ -142,55 +140,6 @@ TEST(HostFacts, TheCanaryPositionIsXxh64) {
     const std::string id = "0123456789abcdef0123456789abcdef";
     EXPECT_NEAR(canary_position(id, "grace-canary"), 0.5595521997405869, 1e-12);
     EXPECT_NEAR(canary_position(id, "x"), 0.919199217588908, 1e-12);
-}
-
-// ---- core kinds
-
-CoreKinds read(const TempTree& tree, const Topology& topology) {
-    return read_core_kinds(Paths{tree.root()}, topology);
-}
-
-TEST(CoreKinds, ByThePmusOfTheKernel) {
-    EXPECT_FALSE(read(TempTree{}, machine({.cores = 4, .threads = 2})).hybrid());
-    EXPECT_FALSE(read(TempTree{}, machine({.cores = 4})).hybrid());
-    const TempTree one{File("sys/devices/cpu_atom/cpus", "0-3\n")};
-    EXPECT_FALSE(read(one, machine({.cores = 4})).hybrid()) << "one PMU alone says nothing";
-    const TempTree tree{File("sys/devices/cpu_core/cpus", "0-3\n"),
-                        File("sys/devices/cpu_atom/cpus", "4-5,9\n"),
-                        File("sys/devices/cpu_lowpower/cpus", "6-7\n")};
-    const CoreKinds kinds = read(tree, machine({.cores = 8}));
-    EXPECT_EQ(kinds.performance.list(), "0-3");
-    EXPECT_EQ(kinds.efficient.list(), "4-5") << "CPU 9 is not online";
-    EXPECT_EQ(kinds.low_power.list(), "6-7");
-    EXPECT_THAT(kinds.source, HasSubstr("cpu_atom"));
-}
-
-TEST(CoreKinds, ByCapacity) {
-    TempTree tree;
-    const char* const capacities[] = {"1024", "1010", "718", "600"};
-    for (unsigned cpu = 0; cpu < 4; cpu++)
-        tree.add(File(fmt::format("sys/devices/system/cpu/cpu{}/cpu_capacity", cpu),
-                      std::string(capacities[cpu]) + "\n"));
-    const Topology topology = machine({.cores = 4});
-    EXPECT_EQ(read(tree, topology).performance.list(), "0-1") << "clocks differ among cores of a kind";
-    EXPECT_EQ(read(tree, topology).efficient.list(), "2-3");
-    tree.write("sys/devices/system/cpu/cpu1/cpu_capacity", "none\n");
-    EXPECT_FALSE(read(tree, topology).hybrid()) << "one CPU's is not known";
-}
-
-TEST(CoreKinds, ByThreadsWhereNothingElseIsKnown) {
-    Topology topology = machine({.cores = 6});
-    topology.cores = {{0, 1}, {2, 3}, {4}, {5}};
-    CoreKinds kinds = core_kinds_by_threads(topology);
-    EXPECT_EQ(kinds.performance.list(), "0-3");
-    EXPECT_EQ(kinds.efficient.list(), "4-5");
-    EXPECT_THAT(kinds.source, HasSubstr("by the number of threads per core"));
-    topology.present.add(6);
-    EXPECT_FALSE(core_kinds_by_threads(topology).hybrid()) << "the missing siblings may be offline";
-    topology.present = topology.online = CpuSet::range(0, 4);
-    topology.cores = {{0, 1}, {2, 3}, {4}};
-    EXPECT_FALSE(core_kinds_by_threads(topology).hybrid())
-        << "a single core without siblings in a guest does not mean hybrid";
 }
 
 // ---- swap

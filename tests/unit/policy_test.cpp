@@ -265,7 +265,7 @@ HostFacts grace() {
     facts.hostname = "web-7";
     facts.machine_id = "0123456789abcdef0123456789abcdef";  // position 55.9552% in canaries of "grace-canary"
     facts.is_virtual = false;
-    facts.features = [] { return KernelFeatures{false, true, {}, {}}; };
+    facts.features = [] { return KernelFeatures{false, true}; };
     return facts;
 }
 
@@ -300,7 +300,7 @@ TEST(PolicyHost, EachConditionHoldsOrSaysWhyNot) {
         {R"(kernel = "6.6-7.0")", R"(kernel = ">=7.1")", R"(kernel is "6.12.57-64k", not ">=7.1")"},
         {R"(hostname = "web-[0-9]")", R"(hostname = "db-*")", R"(hostname is "web-7", not "db-*")"},
         {R"(virtual = false)", R"(virtual = true)", "virtual is false, not true"},
-        {R"(has = "exact_parsing")", R"(has = "cache_shard")", "has: this kernel has no cache_shard"},
+        {R"(has = "pwlocks")", R"(has = "cache_shard")", "has: this kernel has no cache_shard"},
         {R"(canary = "100%")", R"(canary = "0%")", "canary: this host is at 55.9552%, not below 0%"},
         {R"(canary = "55.97%")", R"(canary = "55.95%")",
          "canary: this host is at 55.9552%, not below 55.95%"},

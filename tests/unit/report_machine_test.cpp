@@ -10,7 +10,6 @@
 
 #include "fake_machine.h"
 #include "machine/host_facts.h"
-#include "machine/hwloc_topology.h"
 #include "report_html.h"
 
 namespace wq::ctl {
@@ -66,37 +65,6 @@ TEST(ReportMachine, OfMoreThan64CpusIsFolded) {
     EXPECT_LT(large.find("68 CPUs, 34 cores, 2 LLCs"), fold) << "the figures stay in sight";
     EXPECT_GT(large.find(" data-core=\""), fold);
     EXPECT_EQ(count(large, " data-core=\""), 34U);
-}
-
-// Six cores of two threads, eight of one.
-Topology hybrid() {
-    const auto topology = read_topology("synthetic:l3:1 core:20 pu:1");
-    if (!topology) throw std::runtime_error(topology.error().text);
-    Topology out = *topology;
-    out.cores.clear();
-    for (unsigned cpu = 0; cpu < 12; cpu += 2) out.cores.push_back({cpu, cpu + 1});
-    for (unsigned cpu = 12; cpu < 20; cpu++) out.cores.push_back({cpu});
-    return out;
-}
-
-TEST(ReportMachine, NamesTheCoresOfAHybrid) {
-    const Topology topology = hybrid();
-    const Isolation none;
-    const KernelInfo kernel = test::kernel_72();
-    const CoreKinds kinds = core_kinds_by_threads(topology);
-    const std::string html = machine_html({topology, kernel, 8, none, kinds});
-    expect_well_formed(html);
-    EXPECT_THAT(html, AllOf(HasSubstr("20 CPUs, 14 cores (6 P-cores, 8 E-cores), 1 LLC"),
-                            HasSubstr("P-core: CPUs 0-11</li>"), HasSubstr("E-core: CPUs 12-19</li>"),
-                            HasSubstr("told apart by the number of threads per core")));
-    EXPECT_EQ(count(html, "<span class=\"core e\" data-core=\""), 8U);
-    EXPECT_EQ(count(html, " data-core=\""), 14U);
-    const CoreKinds three{CpuSet::range(0, 11), CpuSet::range(12, 17), {18, 19}, "by test"};
-    EXPECT_THAT(machine_html({topology, kernel, 8, none, three}),
-                AllOf(HasSubstr("(6 P-cores, 6 E-cores, 2 LP E-cores)"), HasSubstr("LP E-core: CPUs 18-19"),
-                      HasSubstr("<span class=\"core e lp\" data-core=\"19\">")));
-    const std::string other = drawn(machine({.cores = 4, .threads = 2}));
-    EXPECT_THAT(other, Not(HasSubstr("P-core")));
 }
 
 TEST(ReportMachine, OfNoKnownPackageIsStillDrawn) {

@@ -352,44 +352,20 @@ BootAdvice advice_for(const Options& options, const Machine& machine) {
     return advise_boot(input);
 }
 
-void print_advice(const BootAdvice& advice, const std::vector<Alternative>& others) {
+void print_advice(const BootAdvice& advice) {
     if (advice.options.empty()) print_text("The plan needs no boot option.");
     for (const BootOption& each : advice.options) {
         fmt::print("{}\n", each.option);
         print_text(each.reason, 4);
     }
     for (const std::string& note : advice.notes) print_text("Note: " + note);
-    if (others.empty()) return;
-    fmt::print("\n");
-    print_text(
-        "Alternatives that the plan does not need. Only a comparison (`wq-tunectl ab --arm`) shows which is "
-        "better here.");
-    for (const Alternative& one : others) {
-        fmt::print("\n");
-        print_text(one.devices.empty() ? one.option
-                                       : fmt::format("{} ({})", one.option, fmt::join(one.devices, ", ")));
-        print_text("For: " + one.speaks_for + ".", 4);
-        print_text("Against: " + one.against + ".", 4);
-        print_text("How: " + one.how + ".", 4);
-    }
 }
 
-nlohmann::json json_of(const Machine& machine, const BootAdvice& advice,
-                       const std::vector<Alternative>& others) {
+nlohmann::json json_of(const Machine& machine, const BootAdvice& advice) {
     nlohmann::json options = nlohmann::json::array();
     for (const BootOption& each : advice.options)
         options.push_back({{"option", each.option}, {"reason", each.reason}});
-    nlohmann::json alternatives = nlohmann::json::array();
-    for (const Alternative& one : others)
-        alternatives.push_back({{"option", one.option},
-                                {"devices", one.devices},
-                                {"for", one.speaks_for},
-                                {"against", one.against},
-                                {"how", one.how}});
-    return {{"kernel", kernel_json(machine.kernel)},
-            {"boot", std::move(options)},
-            {"notes", advice.notes},
-            {"alternatives", std::move(alternatives)}};
+    return {{"kernel", kernel_json(machine.kernel)}, {"boot", std::move(options)}, {"notes", advice.notes}};
 }
 
 }  // namespace
@@ -398,16 +374,15 @@ int plan_boot(const Options& options) {
     const auto machine = read_machine(options);
     if (!machine) return complain(machine.error().text);
     BootAdvice advice = advice_for(options, *machine);
-    // The devices and the kernel's parameters are read in /sys.
+    // The kernel's parameters are read in /sys.
     const auto tree = tree_of(options);
     if (tree && !machine->kernel.release.empty())
         for (std::string& note : notes_on(read_boot_facts(*tree, machine->kernel)))
             advice.notes.push_back(std::move(note));
-    const auto others = tree ? alternatives(read_io_devices(*tree)) : std::vector<Alternative>{};
     if (options.json)
-        fmt::print("{}\n", dump_json(json_of(*machine, advice, others)));
+        fmt::print("{}\n", dump_json(json_of(*machine, advice)));
     else
-        print_advice(advice, others);
+        print_advice(advice);
     return kOk;
 }
 

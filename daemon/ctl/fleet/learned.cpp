@@ -15,7 +15,7 @@
 #include "base/version.h"
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
-#include "machine/hwloc_topology.h"
+#include "ctl/topology_source.h"
 #include "machine/paths.h"
 #include "machine/workqueue.h"
 #include "plan/pods.h"

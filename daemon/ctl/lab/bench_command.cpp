@@ -15,8 +15,8 @@
 #include "ctl/render/terminal.h"
 #include "ctl/report/report.h"
 #include "ctl/setting_option.h"
+#include "ctl/topology_source.h"
 #include "machine/host_facts.h"
-#include "machine/hwloc_topology.h"
 #include "machine/isolation.h"
 #include "machine/kernel_info.h"
 #include "plan/pods.h"
@@ -71,8 +71,8 @@ BenchResult host_of(const Paths& paths, const lab::ScopesOf& machine) {
 }
 
 std::string machine_of(const Paths& paths, const lab::ScopesOf& machine) {
-    return machine_html({machine.topology, machine.kernel, effective_shard_size(machine.kernel, {}),
-                         read_isolation(paths), read_core_kinds(paths, machine.topology)});
+    return machine_html(
+        {machine.topology, machine.kernel, effective_shard_size(machine.kernel, {}), read_isolation(paths)});
 }
 
 // Runs the benchmark and shows the result: the files first, because they remain if the terminal of stdout is

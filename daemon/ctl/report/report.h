@@ -115,7 +115,6 @@ struct DrawnMachine {
     const KernelInfo& kernel;  // its own pods are listed beside the drawing
     unsigned shard_size = 8;   // cores
     const Isolation& isolation;
-    CoreKinds kinds = {};
 };
 // Packages, LLCs, shards, cores, threads. A core is one element in each of its LLCs (one, but on powerpc),
 // with the attribute data-core, its lowest CPU. With more than 64 CPUs the drawing is folded.

@@ -56,10 +56,8 @@ int report(const Options& options, const std::string& output) {
     if (!machine) return complain(machine.error().text);
     std::vector<VerdictRecord> trials;
     Isolation isolation;
-    CoreKinds kinds = core_kinds_by_threads(machine->topology);
     if (const auto tree = tree_of(options)) {
         isolation = read_isolation(*tree);
-        kinds = read_core_kinds(*tree, machine->topology);
         VerdictStore store(tree->verdicts());
         if (const auto read = store.read(); !read) return complain(read.error().text);
         trials = store.records();
@@ -70,8 +68,7 @@ int report(const Options& options, const std::string& output) {
     const auto plan = machine->plan();
     const std::string page = report_page(
         head, result_html({trials, plan, status}) + trials_html(trials) + plan_html(plan, status) +
-                  machine_html({machine->topology, machine->kernel, machine->shard_size, isolation,
-                                std::move(kinds)}) +
+                  machine_html({machine->topology, machine->kernel, machine->shard_size, isolation}) +
                   history_html(trials, kernel_key(machine->kernel)));
     if (const auto done = write_report(output, page); !done) return complain(done.error().text);
     return kOk;

@@ -29,7 +29,6 @@ class Drawing {
           index_(machine.topology),
           isolcpus_(machine.topology.isolated | machine.isolation.isolcpus),
           nohz_full_(machine.isolation.nohz_full),
-          kinds_(machine.kinds),
           small_(machine.topology.present.count() > kMostNumbered) {
         for (const Partition& partition : machine.isolation.partitions)
             if (partition.type == "isolated") partitions_ |= partition.cpus;
@@ -60,9 +59,9 @@ class Drawing {
             topology_.nodes.empty() ? "" : ", " + plural(topology_.nodes.size(), "NUMA node");
         const std::string packages =
             topology_.packages.empty() ? "" : ", " + plural(topology_.packages.size(), "package");
-        std::string out = fmt::format("<p>{}, {}{}, {}{}{}.</p>\n", plural(topology_.online.count(), "CPU"),
-                                      plural(topology_.cores.size(), "core"), kinds_in(topology_.online),
-                                      plural(llcs_.size(), "LLC"), packages, nodes);
+        std::string out =
+            fmt::format("<p>{}, {}, {}{}{}.</p>\n", plural(topology_.online.count(), "CPU"),
+                        plural(topology_.cores.size(), "core"), plural(llcs_.size(), "LLC"), packages, nodes);
         return out +
                fmt::format("<p>Cores on one last-level cache (LLC) are cut into shards of about {}{}.</p>\n",
                            plural(shard_size_, "core"),
@@ -71,51 +70,27 @@ class Drawing {
                                : ", as the kernel&#39;s rule would do it: this kernel has no cache_shard");
     }
 
-    // The kinds of cores of a hybrid: name, class in the drawing, CPUs.
-    struct OfKind {
-        const char* name;
-        const char* mark;
-        const CpuSet& cpus;
-    };
-    [[nodiscard]] std::vector<OfKind> kinds() const {
-        if (!kinds_.hybrid()) return {};
-        return {{"P-core", "", kinds_.performance},
-                {"E-core", " e", kinds_.efficient},
-                {"LP E-core", " e lp", kinds_.low_power}};
-    }
-
-    // Returns " (6 P-cores, 8 E-cores)" for a hybrid, else "".
-    [[nodiscard]] std::string kinds_in(const CpuSet& cpus) const {
-        std::string out;
-        for (const OfKind& kind : kinds())
-            if (const std::size_t n = index_.cores_in(kind.cpus & cpus); n > 0)
-                out += (out.empty() ? "" : ", ") + plural(n, kind.name);
-        return out.empty() ? "" : " (" + out + ")";
-    }
-
     [[nodiscard]] std::string legend() const {
         std::string out = fmt::format("<ul class=\"key{}\">\n", small_ ? " many" : "");
-        const auto add = [&](const char* kind, const char* mark, const std::string& text) {
-            out += fmt::format("<li><span class=\"core{}\"><b{}></b></span> {}</li>\n", kind, mark, text);
+        const auto add = [&](const char* mark, const std::string& text) {
+            out += fmt::format("<li><span class=\"core\"><b{}></b></span> {}</li>\n", mark, text);
         };
-        const auto add_set = [&](const char* kind, const char* mark, const char* text, const CpuSet& cpus) {
-            if (!cpus.empty()) add(kind, mark, fmt::format("{}: CPUs {}", text, cpus.list()));
+        const auto add_set = [&](const char* mark, const char* text, const CpuSet& cpus) {
+            if (!cpus.empty()) add(mark, fmt::format("{}: CPUs {}", text, cpus.list()));
         };
-        for (const OfKind& kind : kinds()) add_set(kind.mark, "", kind.name, kind.cpus);
-        if (!kinds_.hybrid()) add("", "", small_ ? "a thread" : "a thread, with its CPU number");
+        add("", small_ ? "a thread" : "a thread, with its CPU number");
         if (topology_.online.count() > topology_.cores.size())
             out += "<li><span class=\"core\"><b></b><b></b></span> a core, its threads side by side</li>\n";
         out += "<li><span class=\"shard sample\"></span> a shard</li>\n";
-        add_set("", " class=\"i\"", "isolated at boot (isolcpus)", isolcpus_);
-        add_set("", " class=\"p\"", "isolated by a cpuset partition", partitions_);
-        add_set("", " class=\"n\"", "without the tick (nohz_full)", nohz_full_);
-        add_set("", " class=\"o\"", "offline", topology_.present - topology_.online);
+        add_set(" class=\"i\"", "isolated at boot (isolcpus)", isolcpus_);
+        add_set(" class=\"p\"", "isolated by a cpuset partition", partitions_);
+        add_set(" class=\"n\"", "without the tick (nohz_full)", nohz_full_);
+        add_set(" class=\"o\"", "offline", topology_.present - topology_.online);
         return out + "</ul>\n";
     }
 
     [[nodiscard]] std::string notes() const {
         std::vector<std::string> notes = topology_.warnings;
-        if (kinds_.hybrid()) notes.push_back("P-cores and E-cores are told apart " + kinds_.source + ".");
         for (OwnPods& own : kernels_own(topology_, kernel_)) {
             const bool all = own.cpus.size() <= kMostPods;
             if (!all) own.cpus.resize(kMostPods);
@@ -148,7 +123,7 @@ class Drawing {
             name,
             nodes.empty() ? ""
                           : fmt::format("NUMA node{} {} · ", nodes.count() == 1 ? "" : "s", nodes.list()),
-            plural(index_.cores_in(cpus), "core") + kinds_in(cpus), cpus.list(), boxes);
+            plural(index_.cores_in(cpus), "core"), cpus.list(), boxes);
     }
 
     [[nodiscard]] std::string llc(std::size_t number, const Llc& llc) const {
@@ -190,15 +165,11 @@ class Drawing {
         std::string out;
         for (const CpuSet& part : index_.split(cpus)) {
             const CpuSet& core = *core_of_.at(part.first());
-            out += fmt::format("<span class=\"core{}\" data-core=\"{}\">", kind_of(core), core.first());
+            out += fmt::format("<span class=\"core\" data-core=\"{}\">", core.first());
             for (const unsigned cpu : core.cpus()) out += thread(cpu, marks_of(cpu));
             out += "</span>";
         }
         return out;
-    }
-
-    [[nodiscard]] const char* kind_of(const CpuSet& core) const {
-        return kinds_.low_power.intersects(core) ? " e lp" : kinds_.efficient.intersects(core) ? " e" : "";
     }
 
     [[nodiscard]] std::string marks_of(unsigned cpu) const {
@@ -219,7 +190,6 @@ class Drawing {
     CoreIndex index_;
     CpuSet isolcpus_;
     CpuSet nohz_full_;
-    CoreKinds kinds_;
     CpuSet partitions_;
     bool small_;
     std::map<unsigned, const CpuSet*> core_of_;  // CPU -> core

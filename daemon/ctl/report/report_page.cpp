@@ -72,8 +72,6 @@ ul.result > li:has(.regressed) { border-color: var(--worse); }
 .core b.p { background: none; border: 3px double var(--line); color: var(--ink); line-height: 1rem; }
 .core b.n { border-bottom: 4px solid var(--worse); line-height: 1rem; }
 .core b.o { background: none; border: 1px dotted var(--muted); color: var(--muted); text-decoration: line-through; }
-.core.e b { border-radius: .6875rem; }
-.core.lp b { border-style: dashed; }
 .shard.sample { width: 2.5rem; height: 1.375rem; }
 .many .core b { min-width: 6px; width: 6px; height: 12px; padding: 0; border-radius: 1px; }
 .many .core b:not(.i, .p, .o) { background: var(--edge); }
