@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "base/file.h"
-#include "base/text.h"
 #include "machine/cpu_files.h"
 #include "machine/llc_rule.h"
 
@@ -151,7 +150,7 @@ Result<Topology> topology_in(const Hwloc& hwloc, bool is_xml) {
         if (group->subtype != nullptr && std::string_view(group->subtype) == "Cluster")
             clusters.push_back(std::move(cpus));
     const LlcFacts facts{is_xml ? info_in(hwloc, "Architecture") : "", caches_in(hwloc), std::move(clusters),
-                         [&] { return info_in(hwloc, "CPUVendor"); }};
+                         info_in(hwloc, "CPUVendor")};
     set_llcs(topology, facts);
     if (std::string why = is_xml ? missing_in_xml(topology, facts) : ""; !why.empty())
         topology.llc_unknown = std::move(why);
@@ -198,11 +197,11 @@ Status survives(const Describe& describe) {
 std::string why_no_xml(const std::string& text) {
     const auto root = text.find("<topology");
     if (root == std::string::npos) return "it has no <topology>: `lstopo --of xml FILE` writes one";
-    static const std::regex exported(R"(^<topology[^>]* version="([0-9]{1,8})[^"]{0,8}")");
+    static const std::regex exported(R"(^<topology[^>]* version="([0-9][0-9.]{0,15}))");
     std::smatch version;
     if (std::regex_search(text.begin() + static_cast<std::ptrdiff_t>(root), text.end(), version, exported,
                           std::regex_constants::match_continuous) &&
-        number_of<unsigned>(version[1].str()).value_or(0) > 2)
+        std::strtoul(version[1].str().c_str(), nullptr, 10) > 2)
         return fmt::format(
             "its export version is {}, and hwloc 2 reads 2.x; export it with `lstopo --of xml "
             "--export-xml-flags v2 FILE`",

@@ -20,28 +20,6 @@ namespace {
 
 using Parser = Result<CpuSet> (*)(std::string_view);
 
-// What is wrong with a tree, as one line with an example: in a contradictory tree every CPU disagrees. Only
-// printable ASCII, so that a terminal and JSON can show it.
-class Warnings {
-  public:
-    void add(std::string line) {
-        if (count_++ > 0) return;
-        std::ranges::replace_if(
-            line, [](char c) { return c < ' ' || c > '~'; }, '?');
-        first_ = std::move(line);
-    }
-
-    std::vector<std::string> take() {
-        if (count_ == 0) return {};
-        if (count_ > 1) first_ += fmt::format(" (and {} more like it)", count_ - 1);
-        return {std::move(first_)};
-    }
-
-  private:
-    std::string first_;
-    std::size_t count_ = 0;
-};
-
 // The content of a file, without its newline and the NUL that some kernels leave in their mask files (Kunpeng
 // 920). Empty if there is no such file.
 Result<std::optional<std::string>> text_if_there(const std::string& path) {
@@ -93,9 +71,9 @@ class Reader {
         facts.arch = read_arch(paths_);
         facts.clusters = find_groups("cluster_cpus", "cluster siblings");
         facts.caches = find_caches();
-        facts.vendor = [this] { return read_cpu_vendor(paths_); };
+        facts.vendor = read_cpu_vendor(paths_);
         facts.sched_levels = [this] { return read_sched_levels(paths_); };
-        out_.warnings = warnings_.take();
+        if (warnings_ > 1) out_.warnings[0] += fmt::format(" (and {} more like it)", warnings_ - 1);
         set_llcs(out_, facts);
         return std::move(out_);
     }
@@ -121,7 +99,7 @@ class Reader {
         } else {
             out_.online = **online & folders_;
             if (const CpuSet missing = **online - folders_; !missing.empty())
-                warnings_.add(fmt::format("{}: CPUs {} have no folder: left out", path, missing.list()));
+                warn(fmt::format("{}: CPUs {} have no folder: left out", path, missing.list()));
         }
         if (out_.online.empty()) return fail(path + ": no CPU is online");
         return {};
@@ -136,13 +114,22 @@ class Reader {
         return false;
     }
 
+    // What is wrong is one line with an example: in a contradictory tree every CPU disagrees. Only printable
+    // ASCII, so that a terminal and JSON can show it.
+    void warn(std::string line) {
+        if (warnings_++ > 0) return;
+        std::ranges::replace_if(
+            line, [](char c) { return c < ' ' || c > '~'; }, '?');
+        out_.warnings = {std::move(line)};
+    }
+
     void warn_cpu(unsigned cpu, const std::string& why, std::string_view then) {
-        warnings_.add(fmt::format("CPU {}: {}: {}", cpu, why, then));
+        warn(fmt::format("CPU {}: {}: {}", cpu, why, then));
     }
 
     CpuSet whole_machine(const char* name) {
         auto set = parse_if_there(cpu_ + "/" + name, CpuSet::parse_list);
-        if (!set) warnings_.add(set.error().text + ": ignored");
+        if (!set) warn(set.error().text + ": ignored");
         return set && *set ? **set : CpuSet{};
     }
 
@@ -176,12 +163,12 @@ class Reader {
             const std::string folder = fmt::format("{}/node{}", node_, id);
             auto set = read_twin(folder + "/cpumap", folder + "/cpulist");
             if (!set) {
-                warnings_.add(set.error().text + ": node left out");
+                warn(set.error().text + ": node left out");
                 continue;
             }
             const CpuSet here = *set ? **set & out_.online : CpuSet{};
             if (!rest.contains(here))
-                warnings_.add(folder + ": contains CPUs of another node: they stay in that node");
+                warn(folder + ": contains CPUs of another node: they stay in that node");
             if (CpuSet cpus = here & rest; !cpus.empty()) {
                 rest -= cpus;
                 out_.nodes.push_back({id, std::move(cpus)});
@@ -281,7 +268,7 @@ class Reader {
     std::string node_;
     CpuSet folders_;  // CPUs that have a folder
     Topology out_;
-    Warnings warnings_;
+    std::size_t warnings_ = 0;
 };
 
 }  // namespace

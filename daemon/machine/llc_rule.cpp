@@ -149,9 +149,8 @@ class Rule {
         if (l2 == nullptr) return package;
         CpuSet by_l2 = cut(*l2, one);
         if (by_l2 == package) return package;
-        if (!vendor_) vendor_ = facts_.vendor();
-        if (vendor_->empty()) doubt("there is no L3, and the vendor of the CPUs is not known");
-        return is_one_of(*vendor_, {"AuthenticAMD", "HygonGenuine"}) ? package : by_l2;
+        if (facts_.vendor.empty()) doubt("there is no L3, and the vendor of the CPUs is not known");
+        return is_one_of(facts_.vendor, {"AuthenticAMD", "HygonGenuine"}) ? package : by_l2;
     }
 
     CpuSet on_powerpc(const Thread& one) {
@@ -237,7 +236,6 @@ class Rule {
     SetOf l3_;
     SetOf outermost_;
     bool one_thread_packages_ = false;   // all packages have one thread
-    std::optional<std::string> vendor_;  // filled on first use
     std::optional<SchedLevels> levels_;  // filled on first use
     std::string why_;
 };

@@ -17,15 +17,14 @@ struct Cache {
     CpuSet cpus = {};  // online CPUs that share it
 };
 
-// Input of the rule besides cores, nodes and packages. The functions are called only if the result depends
-// on them.
+// Input of the rule besides cores, nodes and packages. The function is called only if the result depends on
+// it.
 struct LlcFacts {
     std::string arch = {};  // as in `uname -m`; "" if the source does not give it
     // For each CPU: its caches of level 2 and 3, and its outermost cache.
     std::vector<Cache> caches = {};
     std::vector<CpuSet> clusters = {};  // disjoint; a CPU in none is a cluster by itself
-    // The vendor_id of the CPUs (x86); "" if not known.
-    std::function<std::string()> vendor = [] { return ""; };
+    std::string vendor = {};            // the vendor_id of the CPUs (x86); "" if not known
     std::function<SchedLevels()> sched_levels = [] { return SchedLevels{}; };
 };
 

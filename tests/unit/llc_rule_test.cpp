@@ -347,7 +347,7 @@ std::optional<std::vector<CpuSet>> as_arm64_does(const Topology& t, const LlcFac
 const CpuSet* llc_id(const Topology& t, const LlcFacts& facts, unsigned cpu) {
     if (const CpuSet* l3 = cache_of(facts, 3, cpu)) return l3;
     const CpuSet* l2 = cache_of(facts, 2, cpu);
-    return l2 != nullptr && facts.vendor() != "AuthenticAMD" ? l2 : group_of(t.packages, cpu);
+    return l2 != nullptr && facts.vendor != "AuthenticAMD" ? l2 : group_of(t.packages, cpu);
 }
 
 // Applies match_llc() to all pairs of CPUs.
@@ -385,7 +385,7 @@ std::pair<Topology, LlcFacts> some_machine(std::mt19937& random, const char* arc
         if (random() % 3 != 0)
             for (CpuSet& cache : some_groups(random, cpus, true)) facts.caches.push_back({level, cache});
     static constexpr std::array kVendors = {"", "GenuineIntel", "AuthenticAMD"};
-    facts.vendor = [vendor = kVendors[random() % kVendors.size()]] { return vendor; };
+    facts.vendor = kVendors[random() % kVendors.size()];
     facts.clusters = some_groups(random, cpus, true);
     return {t, facts};
 }
