@@ -24,27 +24,17 @@ bool take_number(std::string_view& text, unsigned& value, int base = 10) {
     return true;
 }
 
-bool take(std::string_view& text, char c) {
-    if (text.empty() || text.front() != c) return false;
-    text.remove_prefix(1);
-    return true;
-}
-
-// One item of a list: "N", "A-B", or "A-B:used/group".
+// One item of a list: "N" or "A-B".
 bool parse_item(std::string_view item, CpuSet& set) {
     unsigned first = 0;
     if (!take_number(item, first)) return false;
     unsigned last = first;
-    unsigned used = 1;
-    unsigned group = 1;
-    if (take(item, '-')) {
+    if (item.starts_with('-')) {
+        item.remove_prefix(1);
         if (!take_number(item, last)) return false;
-        if (take(item, ':') && !(take_number(item, used) && take(item, '/') && take_number(item, group)))
-            return false;
     }
-    if (!item.empty() || last < first || last >= CpuSet::kMaxCpus || used == 0 || used > group) return false;
-    for (unsigned cpu = first; cpu <= last; cpu++)
-        if ((cpu - first) % group < used) set.add(cpu);
+    if (!item.empty() || last < first || last >= CpuSet::kMaxCpus) return false;
+    for (unsigned cpu = first; cpu <= last; cpu++) set.add(cpu);
     return true;
 }
 

@@ -22,8 +22,8 @@ class CpuSet {
         for (unsigned cpu : cpus) add(cpu);
     }
 
-    // Parses a list as in the kernel's *_list files: "0-7,88-95\n". Empty text is the empty set. Also accepts
-    // the kernel's stride form, "0-31:2/4". Error: any other text, or a CPU of kMaxCpus or more.
+    // Parses a list as in the kernel's *_list files: "0-7,88-95\n". Empty text is the empty set. Error:
+    // any other text, or a CPU of kMaxCpus or more.
     static Result<CpuSet> parse_list(std::string_view text);
     // Parses a mask as in the kernel's mask files: "ff,00000001\n", hex words of 32 bits, highest first.
     static Result<CpuSet> parse_mask(std::string_view text);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -10,10 +9,5 @@ namespace wq {
 // XXH64, seed 0. Files and policies store the result, so it must be the same on every machine and in every
 // version. It does not resist deliberate collisions.
 std::uint64_t hash_of(std::string_view text);
-
-using Digest = std::array<std::uint8_t, 32>;
-
-// HMAC-SHA-256 (RFC 2104, FIPS 180-4), for names that must not be recoverable. KEY: at most 64 bytes.
-Digest hmac_sha256(std::string_view key, std::string_view text);
 
 }  // namespace wq

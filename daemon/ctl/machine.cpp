@@ -16,8 +16,8 @@
 #include "ctl/json_values.h"
 #include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
+#include "ctl/topology_source.h"
 #include "machine/host_facts.h"
-#include "machine/hwloc_topology.h"
 #include "machine/isolation.h"
 #include "machine/kernel_info.h"
 #include "machine/topology.h"
@@ -145,7 +145,7 @@ HostFacts read_facts(const Options& options, const Result<Topology>& topology) {
         facts.kernel.clear();
         const bool sharded =
             std::ranges::find(*options.kernel_scopes, Scope::cache_shard) != options.kernel_scopes->end();
-        facts.features = [sharded] { return KernelFeatures{sharded, {}, {}, {}}; };
+        facts.features = [sharded] { return KernelFeatures{sharded, {}}; };
     }
     return facts;
 }

@@ -10,7 +10,7 @@
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/page.h"
-#include "machine/save_tree.h"
+#include "ctl/topology_source.h"
 #include "plan/pods.h"
 #include "policy/load_policy.h"
 #include "service/status.h"

@@ -2,12 +2,10 @@
 #include "machine/bpf_errors.h"
 
 #include <bpf/libbpf.h>
-#include <linux/capability.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdarg>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -36,25 +34,7 @@ bool locked_down() {
     return text && text->find("[confidentiality]") != std::string::npos;
 }
 
-// Bits as in linux/capability.h; none if they are not in STATUS.
-std::uint64_t effective_capabilities(const std::string& status) {
-    constexpr std::string_view kName = "\nCapEff:";
-    const auto at = status.find(kName);
-    return at == std::string::npos ? 0 : std::strtoull(status.c_str() + at + kName.size(), nullptr, 16);
-}
-
 }  // namespace
-
-std::string denied_text(const std::string& status) {
-    const std::uint64_t effective = effective_capabilities(status);
-    const auto has = [&](unsigned capability) { return (effective >> capability & 1) != 0; };
-    if (has(CAP_SYS_ADMIN) || (has(CAP_BPF) && has(CAP_PERFMON)))
-        return "the kernel refuses this program (EPERM: no fentry, a user namespace, a security module, or "
-               "seccomp)";
-    const bool is_root = status.empty() || status.find("\nUid:\t0\t0\t") != std::string::npos;
-    return std::string("BPF is denied (CAP_BPF and CAP_PERFMON are needed)") +
-           (is_root ? "" : "; run it as root");
-}
 
 BpfErrors::BpfErrors() {
     first_complaint.clear();
@@ -69,7 +49,9 @@ tl::unexpected<Error> BpfErrors::fail(const std::string& what, int code) const {
         return wq::fail(what + ": kernel lockdown (confidentiality) does not let BPF read kernel memory",
                         code);
     if (code == EPERM)
-        return wq::fail(what + ": " + denied_text(read_file("/proc/self/status").value_or("")), code);
+        return wq::fail(what + ": BPF is denied (CAP_BPF and CAP_PERFMON are needed)" +
+                            (::geteuid() == 0 ? "" : "; run it as root"),
+                        code);
     auto error = fail_errno(what, code);
     if (!first_complaint.empty()) error.value().text += " (" + first_complaint + ")";
     return error;

@@ -18,9 +18,6 @@ class BpfErrors {
     [[nodiscard]] tl::unexpected<Error> fail(const std::string& what, int code) const;
 };
 
-// Explains an EPERM of bpf(2) to a process. STATUS: its /proc/self/status.
-std::string denied_text(const std::string& status);
-
 // Whether an error may be temporary, caused by something else on the machine. If so, the caller should not
 // give up and should not try to load fewer programs.
 inline bool passes(const Error& error) {

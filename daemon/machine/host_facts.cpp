@@ -75,26 +75,18 @@ constexpr Name kParts[] = {
     {"0x41 0xd4f", "Neoverse-V2"},  {"0x41 0xd83", "Neoverse-V3AE"}, {"0x41 0xd84", "Neoverse-V3"},
     {"0x41 0xd8e", "Neoverse-N3"},  {"0x46 0x001", "A64FX"},         {"0x48 0xd01", "TaiShan-v110"},
     {"0x48 0xd02", "TaiShan-v120"}, {"0xc0 0xac3", "Ampere-1"},      {"0xc0 0xac4", "Ampere-1a"}};
-// Prefixes of the DMI vendor or product, or of the device tree's model, in a virtual machine.
+// Prefixes of the DMI vendor or product, or of the device tree's model, in a virtual machine that is not x86.
 constexpr std::string_view kHypervisors[] = {"QEMU",
                                              "KVM",
                                              "VMware",
                                              "VMW",
-                                             "innotek GmbH",
-                                             "VirtualBox",
-                                             "Xen",
-                                             "Bochs",
-                                             "BHYVE",
-                                             "Parallels",
-                                             "HVM domU",
                                              "OpenStack",
-                                             "Google Compute Engine",
-                                             "Virtual Machine",
-                                             "Hetzner vServer",
-                                             "Apple Virtualization",
                                              "KubeVirt",
-                                             "XENVM",
-                                             "oVirt"};
+                                             "Parallels",
+                                             "Virtual Machine",
+                                             "Google Compute Engine",
+                                             "Hetzner vServer",
+                                             "Apple Virtualization"};
 
 std::string trimmed(std::string_view text) {
     constexpr std::string_view kSpace{" \t\r\n\0", 5};
@@ -226,44 +218,6 @@ HostFacts read_host_facts(const Paths& paths, const Result<Topology>& topology) 
 
 std::string read_hostname(const Paths& paths) {
     return trimmed_line(paths.hostname());
-}
-
-namespace {
-
-// The workqueue shows the value in effect: a later write to the parameter does not change the workqueue.
-std::optional<bool> nvme_tcp_unbound(const Paths& paths) {
-    const std::string parameter = read_first_line(paths.root + "/sys/module/nvme_tcp/parameters/wq_unbound");
-    if (parameter.empty()) return std::nullopt;
-    const std::string per_cpu = read_first_line(paths.workqueues() + "/nvme_tcp_wq/per_cpu");
-    return per_cpu.empty() ? parameter == "Y" : per_cpu == "0";
-}
-
-bool is_crypt(const std::string& device, const std::vector<std::string>& workqueues) {
-    if (read_first_line(device + "/dm/uuid").starts_with("CRYPT-")) return true;
-    const std::string number = read_first_line(device + "/dev");
-    const std::string prefix = "kcryptd-" + number + "-";
-    return !number.empty() &&
-           std::ranges::any_of(workqueues, [&](const std::string& name) { return name.starts_with(prefix); });
-}
-
-}  // namespace
-
-IoDevices read_io_devices(const Paths& paths) {
-    IoDevices out;
-    const std::string controllers = paths.root + "/sys/class/nvme";
-    for (const std::string& name : names_or_none(controllers))
-        if (read_first_line(controllers + "/" + name + "/transport") == "tcp")
-            out.nvme_tcp.push_back(printable(name));
-    out.nvme_tcp_unbound = nvme_tcp_unbound(paths);
-    const auto workqueues = names_or_none(paths.workqueues());
-    const std::string blocks = paths.root + "/sys/block";
-    for (const std::string& name : names_or_none(blocks)) {
-        const std::string device = blocks + "/" + name;
-        if (name.starts_with("dm-") && is_crypt(device, workqueues))
-            out.crypt.push_back(printable(read_first_line(device + "/dm/name")));
-    }
-    std::ranges::sort(out.crypt, natural_less);
-    return out;
 }
 
 }  // namespace wq

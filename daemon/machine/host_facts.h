@@ -74,8 +74,4 @@ std::string read_arch(const Paths& paths);
 std::string read_cpu_vendor(const Paths& paths);
 std::string read_hostname(const Paths& paths);
 
-// Reads the files below PATHS; names are sorted and printable. Files that cannot be read count as missing. A
-// dm-crypt mapping is recognized by the UUID that cryptsetup sets, or by its workqueue (Linux 6.10 or later).
-IoDevices read_io_devices(const Paths& paths);
-
 }  // namespace wq

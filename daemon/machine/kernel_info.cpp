@@ -8,11 +8,7 @@
 #include <algorithm>
 #include <cctype>
 #include <memory>
-#include <optional>
 #include <sstream>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "base/cpu_set.h"
 #include "base/file.h"
@@ -147,65 +143,14 @@ class Types {
     explicit Types(const std::string& path)
         : types_(path.empty() ? btf__load_vmlinux_btf() : btf__parse(path.c_str(), nullptr)) {}
     explicit operator bool() const { return types_ != nullptr; }
-
-    [[nodiscard]] const btf_type* find(const char* name, unsigned kind) const {
-        const int id = btf__find_by_name_kind(types_.get(), name, kind);
-        return id > 0 ? btf__type_by_id(types_.get(), static_cast<unsigned>(id)) : nullptr;
-    }
-    [[nodiscard]] bool has_function(const char* name) const { return find(name, BTF_KIND_FUNC) != nullptr; }
-    // Whether STRUCTURE has MEMBER; empty if there is no such structure.
-    [[nodiscard]] std::optional<bool> has_member(const char* structure, std::string_view member) const {
-        const btf_type* type = find(structure, BTF_KIND_STRUCT);
-        if (type == nullptr) return std::nullopt;
-        for (unsigned i = 0; i < btf_vlen(type); i++)
-            if (name_at(btf_members(type)[i].name_off) == member) return true;
-        return false;
-    }
-    [[nodiscard]] std::optional<int> value_in(const char* enumeration, std::string_view name) const {
-        const btf_type* type = find(enumeration, BTF_KIND_ENUM);
-        for (unsigned i = 0; type != nullptr && i < btf_vlen(type); i++)
-            if (name_at(btf_enum(type)[i].name_off) == name) return btf_enum(type)[i].val;
-        return std::nullopt;
+    [[nodiscard]] bool has_function(const char* name) const {
+        return btf__find_by_name_kind(types_.get(), name, BTF_KIND_FUNC) > 0;
     }
 
   private:
-    [[nodiscard]] std::string_view name_at(unsigned offset) const {
-        const char* name = btf__name_by_offset(types_.get(), offset);
-        return name != nullptr ? name : "";
-    }
-
     BpfErrors silent_;
     std::unique_ptr<btf, Free> types_;
 };
-
-// The kernel searches names in the order of the enum. If it compared prefixes and `cache` came before
-// `cache_shard`, `cache_shard` could never be selected; 7.1 made names exact for that reason. Without
-// cache_shard, the parser function decides: the prefix version is a loop in its own function; the exact
-// version is a single call, which compilers inline. (This is an indirect sign, so a missing function means
-// unknown.)
-std::optional<bool> exact_parsing(const Types& types) {
-    const auto cache = types.value_in("wq_affn_scope", "WQ_AFFN_CACHE");
-    const auto shard = types.value_in("wq_affn_scope", "WQ_AFFN_CACHE_SHARD");
-    if (cache && shard) return *cache < *shard ? std::optional(true) : std::nullopt;
-    return types.has_function("parse_affn_scope") ? std::optional(false) : std::nullopt;
-}
-
-// Without the option the structure exists too, but without a member that names a CPU (linux/pwlocks.h).
-bool has_pwlocks(const Types& types) {
-    return types.has_member("pw_struct", "cpu").value_or(false) || types.has_function("pwlocks_setup");
-}
-
-// Empty: no such file, or not BTF.
-std::optional<KernelFeatures> read_types(const std::string& path) {
-    const Types types(path);
-    if (!types) return std::nullopt;
-    KernelFeatures out;
-    out.exact_parsing = exact_parsing(types);
-    // 7.3, "workqueue: shrink the lock time". An indirect sign.
-    out.deferred_wakeups = types.has_member("worker_pool", "last_woken_worker");
-    out.pwlocks = has_pwlocks(types);
-    return out;
-}
 
 // These functions are only called through pointers, so compilers keep them (kernel/sched/topology.c,
 // default_topology). Every kernel has those of the package level; they show that BTF lists such functions at
@@ -239,21 +184,17 @@ std::optional<SchedLevels> in_config(const std::string& path) {
 SchedLevels read_levels(const Paths& paths) {
     const std::string release = read_first_line(paths.osrelease());
     if (!release.empty() && release.find('/') == std::string::npos)
-        for (const std::string& path : {"/boot/config-" + release, "/usr/lib/modules/" + release + "/config",
-                                        "/lib/modules/" + release + "/config"})
+        for (const std::string& path : {"/boot/config-" + release, "/lib/modules/" + release + "/config"})
             if (const auto found = in_config(paths.root + path)) return *found;
     return levels_in_types(paths.btf());
 }
 
 }  // namespace
 
+// A kernel without CONFIG_PWLOCKS has the types of linux/pwlocks.h too, but not this function.
 KernelFeatures read_features(const Paths& paths, const KernelInfo& kernel) {
-    static std::optional<KernelFeatures> running;
-    std::optional<KernelFeatures> types = paths.root.empty() ? running : std::nullopt;
-    if (!types) types = read_types(paths.btf());
-    if (paths.root.empty()) running = types;
-    KernelFeatures out = types.value_or(KernelFeatures{});
-    out.cache_shard = kernel.has(Scope::cache_shard);
+    KernelFeatures out{kernel.has(Scope::cache_shard), {}};
+    if (const Types types(paths.btf()); types) out.pwlocks = types.has_function("pwlocks_setup");
     return out;
 }
 

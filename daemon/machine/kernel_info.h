@@ -45,23 +45,17 @@ struct KernelInfo {
     }
 };
 
-// Features of the running kernel that planning does not need. Empty: not known.
+// Features of the running kernel by the names used in `wq-tunectl status` and in policies. Empty: not known.
 struct KernelFeatures {
     std::optional<bool> cache_shard;
-    std::optional<bool> exact_parsing;     // the kernel never parses `cache_shard` as `cache`
-    std::optional<bool> deferred_wakeups;  // the kernel wakes workers after it released pool->lock
-    std::optional<bool> pwlocks;           // another CPU can do per-CPU work under a lock
+    std::optional<bool> pwlocks;  // another CPU can do per-CPU work under a lock
 };
-
-// Features by the names used in `wq-tunectl status` and in policies.
 struct NamedFeature {
     std::string_view name;
     std::optional<bool> KernelFeatures::*value;
 };
 inline constexpr std::array kFeatures = {
     NamedFeature{"cache_shard", &KernelFeatures::cache_shard},
-    NamedFeature{"exact_parsing", &KernelFeatures::exact_parsing},
-    NamedFeature{"deferred_wakeups", &KernelFeatures::deferred_wakeups},
     NamedFeature{"pwlocks", &KernelFeatures::pwlocks},
 };
 
@@ -75,8 +69,8 @@ KernelInfo probe_kernel(const Paths& paths);
 // The scopes of every kernel since 6.6. cache_shard (7.1) is not included.
 std::vector<Scope> classic_scopes();
 
-// Detects the features of the kernel below PATHS without its version and without writes. Reads all of the
-// kernel's types (some megabytes, temporarily), for the running kernel only once.
+// Detects the features of the kernel below PATHS, without its version and without writes. Reads all of the
+// kernel's types (some megabytes, temporarily).
 KernelFeatures read_features(const Paths& paths, const KernelInfo& kernel);
 
 // The scheduling-domain levels that a kernel was built with. Empty: not known.
@@ -87,8 +81,7 @@ struct SchedLevels {
 };
 
 // Reads the levels of the kernel below PATHS: from its configuration in /boot or /lib/modules, else from its
-// types (BTF: some megabytes, temporarily). Everybody can read these files. For the running kernel they are
-// read once.
+// types. For the running kernel they are read once.
 SchedLevels read_sched_levels(const Paths& paths);
 
 // Whether the running kernel lets BPF programs call its function NAME (a kfunc).

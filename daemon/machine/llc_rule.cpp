@@ -61,11 +61,8 @@ class Rule {
         for (const Cache& cache : facts.caches) {
             if (cache.level == 2) l2_.add(cache.cpus);
             if (cache.level == 3) l3_.add(cache.cpus);
-            for (const unsigned cpu : cache.cpus.cpus()) {
-                if (outermost[cpu] != cache.level) continue;
-                outermost_.add(cpu, cache.cpus);
-                if (cache.level > 1 || cache.has_size) told_.add(cpu, cache.cpus);
-            }
+            for (const unsigned cpu : cache.cpus.cpus())
+                if (outermost[cpu] == cache.level) outermost_.add(cpu, cache.cpus);
         }
         one_thread_packages_ =
             !t_.packages.empty() && in_packages() == t_.online &&
@@ -152,9 +149,8 @@ class Rule {
         if (l2 == nullptr) return package;
         CpuSet by_l2 = cut(*l2, one);
         if (by_l2 == package) return package;
-        if (!vendor_) vendor_ = facts_.vendor();
-        if (vendor_->empty()) doubt("there is no L3, and the vendor of the CPUs is not known");
-        return is_one_of(*vendor_, {"AuthenticAMD", "HygonGenuine"}) ? package : by_l2;
+        if (facts_.vendor.empty()) doubt("there is no L3, and the vendor of the CPUs is not known");
+        return is_one_of(facts_.vendor, {"AuthenticAMD", "HygonGenuine"}) ? package : by_l2;
     }
 
     CpuSet on_powerpc(const Thread& one) {
@@ -168,7 +164,8 @@ class Rule {
     CpuSet generic(const Thread& one) {
         CpuSet span = node_of(one);
         if (const CpuSet& package = package_of(one); span.contains(package)) span = package;
-        if (const CpuSet* cache = told_.of(one.cpu); cache != nullptr && span.contains(*cache)) span = *cache;
+        if (const CpuSet* cache = outermost_.of(one.cpu); cache != nullptr && span.contains(*cache))
+            span = *cache;
         const CpuSet* cluster = clusters_.of(one.cpu);
         if (one.core.contains(cluster != nullptr ? span | *cluster : span)) return one.core;
         if (!levels_) levels_ = facts_.sched_levels();
@@ -238,9 +235,7 @@ class Rule {
     SetOf l2_;
     SetOf l3_;
     SetOf outermost_;
-    SetOf told_;                         // outermost caches that the generic rule uses
     bool one_thread_packages_ = false;   // all packages have one thread
-    std::optional<std::string> vendor_;  // filled on first use
     std::optional<SchedLevels> levels_;  // filled on first use
     std::string why_;
 };

@@ -10,22 +10,21 @@
 
 namespace wq {
 
-// A data or unified cache.
+// A data or unified cache. A first level of which only registers of the CPU tell, so that it has no size,
+// does not count.
 struct Cache {
     unsigned level = 0;
-    bool has_size = true;  // false: the kernel only knows that the CPU reports the cache
-    CpuSet cpus = {};      // online CPUs that share it
+    CpuSet cpus = {};  // online CPUs that share it
 };
 
-// Input of the rule besides cores, nodes and packages. The functions are called only if the result depends
-// on them.
+// Input of the rule besides cores, nodes and packages. The function is called only if the result depends on
+// it.
 struct LlcFacts {
     std::string arch = {};  // as in `uname -m`; "" if the source does not give it
     // For each CPU: its caches of level 2 and 3, and its outermost cache.
     std::vector<Cache> caches = {};
     std::vector<CpuSet> clusters = {};  // disjoint; a CPU in none is a cluster by itself
-    // The vendor_id of the CPUs (x86); "" if not known.
-    std::function<std::string()> vendor = [] { return ""; };
+    std::string vendor = {};            // the vendor_id of the CPUs (x86); "" if not known
     std::function<SchedLevels()> sched_levels = [] { return SchedLevels{}; };
 };
 

@@ -6,7 +6,7 @@
 namespace wq {
 
 // The paths of files that more than one part reads, below ROOT: "" is this machine, a directory is a tree.
-struct HostPaths {
+struct Paths {
     std::string root;
 
     [[nodiscard]] std::string workqueues() const { return root + "/sys/devices/virtual/workqueue"; }
@@ -31,10 +31,8 @@ struct HostPaths {
         return root + "/sys/kernel/debug/sched/llc_balancing/enabled";
     }
     [[nodiscard]] std::string diskstats() const { return root + "/proc/diskstats"; }
-};
 
-// The same, and our own files.
-struct Paths : HostPaths {
+    // Our own files.
     // PATH: absolute, as a user names it.
     [[nodiscard]] std::string of_user(const std::string& path) const { return root + path; }
     [[nodiscard]] std::string disabled() const { return root + "/etc/wq-tuned/disabled"; }

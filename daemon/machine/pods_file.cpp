@@ -2,74 +2,58 @@
 #include "machine/pods_file.h"
 
 #include <fmt/format.h>
+#include <cerrno>
 #include <cstddef>
-#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string_view>
+#include <utility>
 
 #include "base/file.h"
 
 namespace wq {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::size_t kMaxPods = 16U << 20;  // bytes; 65536 CPUs, each a pod in six scopes, need half
+constexpr std::string_view kWhy = "why ";
 
-KernelPod pod_from(const json& j) {
-    auto cpus = CpuSet::parse_list(j.at("cpus").get<std::string>());
-    if (!cpus) throw json::other_error::create(501, cpus.error().text, nullptr);
-    return {std::move(*cpus), j.at("node").get<int>()};
-}
-
-Result<KernelPods> pods_from(const json& j) {
-    if (j.contains("why")) return fail(j.at("why").get<std::string>());
+// TEXT of PATH: "why ERROR", or "SCOPE NODE CPUS" for each pod, and a line "end".
+Result<KernelPods> pods_from(const std::string& text, const std::string& path) {
+    if (text.starts_with(kWhy)) return fail(text.substr(kWhy.size(), text.find('\n') - kWhy.size()));
     KernelPods out;
-    for (const auto& [name, pods] : j.at("pods").items()) {
-        const auto scopes = parse_scopes(name);
-        if (!scopes || scopes->size() != 1) return fail(name + " is not a scope");
-        for (const json& pod : pods) out[scopes->front()].push_back(pod_from(pod));
+    std::istringstream in(text);
+    int node = 0;
+    for (std::string word, cpus; in >> word && word != "end";) {
+        in >> node >> cpus;
+        const auto scope = scope_named(word);
+        auto set = CpuSet::parse_list(cpus);
+        if (!in || !scope || !set) return fail(path + ": not a list of pods", EBADMSG);
+        out[*scope].push_back({std::move(*set), node});
     }
+    if (!text.ends_with("\nend\n")) return fail(path + ": cut off", EBADMSG);
     return out;
 }
 
 }  // namespace
 
 std::string pods_path(const Paths& paths) {
-    return fmt::format("{}/pods.json", paths.run());
+    return paths.run() + "/pods";
 }
 
 Status leave_pods(const std::string& path, const Result<KernelPods>& pods) {
-    if (!pods) {
-        if (const auto there = find_pods(path); there && *there) return {};
-    }
-    json out = json::object();
-    if (!pods) out["why"] = pods.error().text;
-    if (pods) {
-        for (const auto& [scope, all] : *pods)
-            for (const KernelPod& pod : all)
-                out["pods"][std::string(name_of(scope))].push_back(
-                    {{"cpus", pod.cpus.list()}, {"node", pod.node}});
-    }
-    return replace_file(path, out.dump() + "\n");
+    if (const auto there = find_pods(path); !pods && there && *there) return {};
+    if (!pods) return replace_file(path, std::string(kWhy) + pods.error().text + "\n");
+    std::string out;
+    for (const auto& [scope, all] : *pods)
+        for (const KernelPod& pod : all)
+            out += fmt::format("{} {} {}\n", name_of(scope), pod.node, pod.cpus.list());
+    return replace_file(path, out + "end\n");
 }
 
 std::optional<Result<KernelPods>> find_pods(const std::string& path) {
     auto text = read_if_there(path, kMaxPods);
     if (!text) return tl::unexpected(text.error());
     if (!*text) return std::nullopt;
-    try {
-        return pods_from(json::parse(**text));
-    } catch (const json::exception& error) {
-        return fail(path + ": " + json_error_text(error.what()));
-    }
-}
-
-CpuSet read_first_cpus(const Paths& paths) {
-    return CpuSet::parse_list(read_first_line(paths.first_cpus())).value_or(CpuSet{});
-}
-
-Status keep_first_cpus(const Paths& paths, const Topology& now) {
-    if (!now.warnings.empty() || exists(paths.first_cpus())) return {};
-    return replace_state_file(paths.first_cpus(), (now.online - now.isolated).list() + "\n");
+    return pods_from(**text, path);
 }
 
 }  // namespace wq

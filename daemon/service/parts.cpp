@@ -14,9 +14,7 @@
 #include "base/memory.h"
 #include "bpf/bpf_dump.h"
 #include "machine/cpu_files.h"
-#include "machine/hwloc_topology.h"
 #include "machine/isolation.h"
-#include "machine/pods_file.h"
 
 namespace wq {
 namespace {
@@ -52,7 +50,7 @@ Parts::Parts(const Paths& paths, Log& log, RecordWriter& record, const OptedOut&
       counters(make_bpf_counters(paths.root.empty() ? "" : "a tree has no kernel to count in")),
       engine({files, owned, log,
               [&paths] {
-                  auto now = read_topology("live", paths.root);
+                  auto now = read_cpu_files(paths);
                   // Without the file a CPU that comes later would be known after a restart.
                   if (now) (void)keep_first_cpus(paths, *now);
                   return now;

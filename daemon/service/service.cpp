@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/version.h"
+#include "machine/cpu_files.h"
 #include "machine/host_facts.h"
-#include "machine/hwloc_topology.h"
 #include "machine/isolation.h"
 #include "machine/kernel_info.h"
 #include "owned/writer.h"
@@ -33,7 +33,7 @@ constexpr std::chrono::seconds kLastWrites{5};
 tl::expected<Policy, PolicyErrors> load_host_policy(const ServiceOptions& options) {
     return load_installed_policy(options.root, options.config, [&options] {
         const Paths paths{options.root};
-        HostFacts facts = read_host_facts(paths, read_topology("live", options.root));
+        HostFacts facts = read_host_facts(paths, read_cpu_files(paths));
         facts.features = [paths] { return read_features(paths, probe_kernel(paths)); };
         facts.cpus = [paths] { return read_boot_cpus(paths); };
         return facts;

@@ -61,7 +61,7 @@ void plan(benchmark::State& state, Machines kind) {
     state.SetComplexityN(state.range(0));
 }
 
-// Filters out the same objects as the daemon; a full load would take longer.
+// Keeps only what a plan needs, the caches; a full load would take longer.
 void hwloc_load(benchmark::State& state, Machines kind) {
     const TempTree& tree = folder_of(kind, static_cast<unsigned>(state.range(0)));
     ::setenv("HWLOC_FSROOT", tree.root().c_str(), 1);

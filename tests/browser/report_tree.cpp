@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <random>
 
+#include "ctl/topology_source.h"
 #include "evidence/verdicts.h"
 #include "fake_machine.h"
 #include "machine/paths.h"

@@ -33,7 +33,7 @@ static wq::HostFacts facts() {
     host.hostname = "web-1";
     host.machine_id = "0123456789abcdef0123456789abcdef";
     host.is_virtual = false;
-    host.features = [] { return wq::KernelFeatures{true, false, {}, {}}; };
+    host.features = [] { return wq::KernelFeatures{true, false}; };
     return host;
 }
 

@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "counters/counter_table.h"
+#include "ctl/topology_source.h"
 #include "fuzz.h"
 #include "machine/host_facts.h"
-#include "machine/hwloc_topology.h"
 #include "machine/isolation.h"
 #include "machine/kernel_info.h"
 #include "machine/workqueue_fs.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What the device mapper tells about mappings, and what follows for their workqueues.
-#include "machine/device_mapper.h"
+#include "ctl/device_mapper.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -52,27 +52,6 @@ TEST(CryptBypass, IsReadFromWhatTheKernelTells) {
         EXPECT_EQ(fmt::format("{}", fmt::join(found.options(), " ")), row.options);
         EXPECT_EQ(found.text(), row.text);
     }
-}
-
-// The targets of an answer: NEXT counts from the data's beginning.
-TEST(MapperAnswer, HasEachTargetOfAType) {
-    MapperRequest request("");
-    auto* const at = reinterpret_cast<char*>(&request.head()) + sizeof(dm_ioctl);
-    const auto put = [&](std::size_t from, std::size_t next, const char* type, const std::string& text) {
-        auto& spec = *reinterpret_cast<dm_target_spec*>(at + from);
-        spec.next = static_cast<std::uint32_t>(next);
-        std::strcpy(spec.target_type, type);
-        std::memcpy(at + from + sizeof spec, text.c_str(), text.size() + 1);
-    };
-    request.head().target_count = 3;
-    put(0, 64, "crypt", "a");
-    put(64, 128, "linear", "b");
-    put(128, 192, "crypt", std::string(10, 'c'));
-    EXPECT_EQ(request.targets("crypt"), (std::vector<std::string>{"a", "cccccccccc"}));
-    put(64, 64, "linear", "b");  // leads nowhere
-    EXPECT_EQ(request.targets("crypt"), std::vector<std::string>{"a"});
-    put(0, 1U << 30, "crypt", "a");
-    EXPECT_EQ(request.targets("crypt"), std::vector<std::string>{"a"}) << "beyond the end";
 }
 
 TEST(CryptBypass, IsAnErrorWithoutADeviceMapper) {

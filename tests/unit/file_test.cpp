@@ -17,7 +17,6 @@ using test::Dir;
 using test::File;
 using test::Link;
 using test::TempTree;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -162,13 +161,6 @@ TEST(ReadFirstLine, KeepsSpacesAndReadsNoFurther) {
                                                           {"folder", ""},
                                                           {"large", ""}})
         EXPECT_EQ(read_first_line(tree.path(name)), line) << name;
-}
-
-TEST(NamesIn, AreSortedAndIncludeHiddenOnes) {
-    const TempTree tree{File("b"), File("a"), Dir("c", {File("inside")}), File(".hidden")};
-    const auto names = names_in(tree.path(""));
-    ASSERT_TRUE(names) << names.error().text;
-    EXPECT_THAT(*names, ElementsAre(".hidden", "a", "b", "c"));
 }
 
 TEST(NamesIn, NameTheFolderThatCannotBeRead) {

@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "ctl/topology_source.h"
 #include "fake_machine.h"
 #include "machine/host_facts.h"
-#include "machine/hwloc_topology.h"
 #include "machine/isolation.h"
 #include "temp_tree.h"
 
@@ -16,10 +16,8 @@ namespace {
 
 using test::Entry;
 using test::File;
-using test::machine;
 using test::TempTree;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 // ---- host facts

@@ -146,14 +146,5 @@ TEST(HostStatus, HasTheKeysThatScriptsRelyOn) {
         "work_lost": 2, "work_seconds": 8.0})"));
 }
 
-TEST(HostStatus, TellsWhatItDoesNotKnow) {
-    KernelFeatures features;
-    features.cache_shard = true;
-    features.pwlocks = false;
-    const KernelInfo kernel;
-    EXPECT_EQ(features_json(kernel, features), json::parse(R"({"release": null, "features":
-        {"cache_shard": true, "exact_parsing": null, "deferred_wakeups": null, "pwlocks": false}})"));
-}
-
 }  // namespace
 }  // namespace wq

@@ -5,8 +5,8 @@
 
 #include <tuple>
 
+#include "ctl/kworker.h"
 #include "ctl/observe/diagnosis.h"
-#include "machine/kworker.h"
 #include "temp_tree.h"
 
 namespace wq {

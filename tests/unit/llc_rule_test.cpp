@@ -9,11 +9,10 @@
 #include <array>
 #include <map>
 #include <random>
-#include <tuple>
 
+#include "ctl/topology_source.h"
 #include "fake_machine.h"
 #include "machine/cpu_files.h"
-#include "machine/hwloc_topology.h"
 #include "plan/plan.h"
 #include "plan/pods.h"
 #include "read_tree.h"
@@ -40,7 +39,6 @@ struct Booted {
 const Booted k612{kernel_612(), false};
 const Booted k72{kernel_72(), true};
 const Booted kNoMc{kernel_612(), false, false};
-const Booted kClustersAlone{kernel_612(), true, false};
 
 void boot(TempTree& tree, const Booted& on) {
     const auto line = [](const char* option, bool set) {
@@ -129,14 +127,6 @@ TEST(LlcElsewhere, IsThatOfTheKernel) {
         const char* answer;
         const Booted& on = k612;
     } rows[] = {
-        // Without multi-core scheduling the cluster is all that MC would have.
-        {"aarch64", {.cores = 16, .clusters = 8}, kSingles, kNoMc},
-        {"aarch64", {.cores = 16, .clusters = 8}, kPairs, kClustersAlone},
-        {"aarch64", {.cores = 16, .clusters = 2}, kHalves, kClustersAlone},
-        {"aarch64", {.cores = 16, .clusters = 1}, kSingles, kClustersAlone},
-        {"aarch64", {.cores = 16, .llcs = 2, .clusters = 1}, kSingles, kClustersAlone},
-        {"aarch64", {.cores = 8, .threads = 2, .neighbours = true, .clusters = 1}, kPairs, kNoMc},
-        {"aarch64", {.cores = 8, .threads = 2, .neighbours = true, .clusters = 1}, kPairs, kClustersAlone},
         {"riscv64", {.sockets = 2, .cores = 4, .nodes = 0, .caches = false}, "0-3 4-7 | leave"},
         {"riscv64",
          {.sockets = 2, .cores = 4, .nodes = 0, .caches = false},
@@ -165,33 +155,6 @@ TEST(LlcElsewhere, IsThatOfTheKernel) {
     };
     for (const auto& row : rows)
         EXPECT_EQ(answer(row.machine, row.arch, row.on), row.answer) << &row - rows << row.arch;
-}
-
-TEST(LlcOnX86, IsThePackageWhereCachesAreHidden) {
-    // cores per package, packages: 6.12, 7.2
-    const std::vector<std::tuple<unsigned, unsigned, std::string, std::string>> table = {
-        {8, 1, "leave", "leave"},  {16, 1, "smt", "leave"},  {32, 1, "smt", "leave"},
-        {4, 2, "leave", "leave"},  {8, 2, "leave", "leave"}, {16, 2, "smt", "leave"},
-        {1, 8, "system", "system"}};
-    for (const auto& [cores, sockets, old_kernel, new_kernel] : table) {
-        for (const unsigned nodes : {0U, 1U}) {
-            const CpuTree machine{.sockets = sockets, .cores = cores, .nodes = nodes, .caches = false};
-            SCOPED_TRACE(fmt::format("{} {}", cores, sockets));
-            EXPECT_THAT(answer(machine, "x86_64"), testing::EndsWith("| " + old_kernel));
-            EXPECT_THAT(answer(machine, "x86_64", k72), testing::EndsWith("| " + new_kernel));
-            EXPECT_THAT(answer(machine, "x86_64"), testing::StartsWith(cores == 4 ? "0-3 4-7" : "0"));
-        }
-    }
-}
-
-TEST(Llc, IsCutAtThePackageWhateverSharesTheCache) {
-    TempTree arm{cpu_tree({.sockets = 2, .cores = 8, .nodes = 0, .clusters = 1, .arch = "aarch64"})};
-    boot(arm, k612);
-    share(arm, "0-15", "cache/index3/shared_cpu_map");
-    EXPECT_EQ(answer(read_live(arm)), kHalves);
-    TempTree guest{cpu_tree({.sockets = 8, .cores = 1, .nodes = 0, .arch = "x86_64"})};
-    share(guest, "0-7", "cache/index3/shared_cpu_map");
-    EXPECT_EQ(answer(read_live(guest)), kSockets) << "whatever the hypervisor shares";
 }
 
 // A first-level cache that is known only from registers is private, whatever the next level is.
@@ -235,12 +198,11 @@ TEST(LlcInDoubt, WhereFilesContradictEachOther) {
         const char* file;
         const char* why;
     } rows[] = {
-        // CPU 0 does not share the L3 of its neighbours: hwloc then reports at most two of the three L3
-        // caches.
+        // CPU 0 does not share the L3 of its neighbours, but the L2 of CPU 1.
         {{.cores = 24, .l2s = 12, .arch = "x86_64", .vendor = "AuthenticAMD"},
          {"1-8", "9-16", "0,17-23"},
          "cache/index3/shared_cpu_map",
-         "hwloc does not see their caches"},
+         "its caches overlap"},
         {{.sockets = 2, .cores = 4, .nodes = 0, .arch = "x86_64"},
          {"0-7"},
          "cache/index3/shared_cpu_map",
@@ -300,18 +262,6 @@ TEST(LlcInDoubt, WhereThePackageIsNotTold) {
         for (unsigned cpu = 1; cpu < 8; cpu++)
             tree.remove(fmt::format("sys/devices/system/cpu/cpu{}/topology/{}", cpu, file));
     EXPECT_THAT(unknown(tree), HasSubstr("the package of CPU 0 is not known"));
-}
-
-TEST(LlcInDoubt, IsCuredByTheKernelsPods) {
-    TempTree tree{cpu_tree({.sockets = 2, .cores = 4, .nodes = 0, .arch = "x86_64"})};
-    share(tree, "0-7", "cache/index3/shared_cpu_map");
-    const Topology topology = read_live(tree);
-    KernelInfo kernel = kernel_612();
-    KernelPods pods;
-    for (const Scope scope : kernel.scopes)
-        for (const CpuSet& pod : pods_of(scope, topology, 8)) pods[scope].push_back({pod, -1});
-    kernel.pods = pods;
-    EXPECT_EQ(planned(topology, kernel), "leave");
 }
 
 // ---- scheduling levels that the kernel was built with
@@ -397,7 +347,7 @@ std::optional<std::vector<CpuSet>> as_arm64_does(const Topology& t, const LlcFac
 const CpuSet* llc_id(const Topology& t, const LlcFacts& facts, unsigned cpu) {
     if (const CpuSet* l3 = cache_of(facts, 3, cpu)) return l3;
     const CpuSet* l2 = cache_of(facts, 2, cpu);
-    return l2 != nullptr && facts.vendor() != "AuthenticAMD" ? l2 : group_of(t.packages, cpu);
+    return l2 != nullptr && facts.vendor != "AuthenticAMD" ? l2 : group_of(t.packages, cpu);
 }
 
 // Applies match_llc() to all pairs of CPUs.
@@ -433,10 +383,9 @@ std::pair<Topology, LlcFacts> some_machine(std::mt19937& random, const char* arc
     facts.arch = arch;
     for (const unsigned level : {2U, 3U})
         if (random() % 3 != 0)
-            for (CpuSet& cache : some_groups(random, cpus, true))
-                facts.caches.push_back({level, true, cache});
+            for (CpuSet& cache : some_groups(random, cpus, true)) facts.caches.push_back({level, cache});
     static constexpr std::array kVendors = {"", "GenuineIntel", "AuthenticAMD"};
-    facts.vendor = [vendor = kVendors[random() % kVendors.size()]] { return vendor; };
+    facts.vendor = kVendors[random() % kVendors.size()];
     facts.clusters = some_groups(random, cpus, true);
     return {t, facts};
 }

@@ -9,9 +9,7 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "as_nobody.h"
 #include "base/file.h"
@@ -19,20 +17,6 @@
 
 namespace wq {
 namespace {
-
-// Holes are freed too, not only the end of the heap. Sanitizers use their own heap.
-TEST(Memory, HolesInTheHeapAreGivenBack) {
-#ifdef WQ_TUNED_SANITIZED
-    GTEST_SKIP() << "not the C library's heap";
-#endif
-    std::vector<std::unique_ptr<std::string>> blocks(4000);
-    for (auto& block : blocks) block = std::make_unique<std::string>(4000, 'x');
-    const auto last = std::move(blocks.back());
-    blocks.clear();
-    const auto before = test::resident_memory("self");
-    give_back_heap();
-    EXPECT_LT(test::resident_memory("self") + 8000, before) << last->front();
-}
 
 unsigned long locked() {
     return test::resident("self", {"VmLck:"});

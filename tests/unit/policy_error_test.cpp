@@ -200,7 +200,7 @@ metrics = 1| => 1:11: metrics must be one table, [metrics], not 1
 [[host]]|name = "x"|when = 3| => 3:8: when must be one table, [when], not 3
 [[host]]|name = "x"|when = { cpu_modle = "*" }| => 3:22: unknown key "cpu_modle" in [when]; did you mean "cpu_model"?
 [[host]]|name = "x"|when = { colour = "red" }| => 3:19: unknown key "colour" in [when]; known keys: arch, canary, cores
-[[host]]|name = "x"|when = { has = "cache_shart" }| => 3:16: has must be one of "cache_shard", "exact_parsing", "deferred_wakeups", "pwlocks", not the string "cache_shart"; did you mean "cache_shard"?
+[[host]]|name = "x"|when = { has = "cache_shart" }| => 3:16: has must be one of "cache_shard", "pwlocks", not the string "cache_shart"; did you mean "cache_shard"?
 [[host]]|name = "x"|when = { arch = "no" }|hosts = 1| => 4:9: unknown key "hosts" in [[host]]; known keys:
 [[host]]|name = "x"|when = { arch = "no" }|shard.size = 0| => 4:14: size must be a whole number from 1 to 1024
 [[host]]|name = "x"|when = { arch = "no" }|[host.daemon]|mdoe = 1| => 5:8: unknown key "mdoe" in [daemon]; did

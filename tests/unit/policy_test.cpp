@@ -258,7 +258,7 @@ HostFacts grace() {
     facts.hostname = "web-7";
     facts.machine_id = "0123456789abcdef0123456789abcdef";  // position 55.9552% in canaries of "grace-canary"
     facts.is_virtual = false;
-    facts.features = [] { return KernelFeatures{false, true, {}, {}}; };
+    facts.features = [] { return KernelFeatures{false, true}; };
     return facts;
 }
 
@@ -293,7 +293,7 @@ TEST(PolicyHost, EachConditionHoldsOrSaysWhyNot) {
         {R"(kernel = "6.6-7.0")", R"(kernel = ">=7.1")", R"(kernel is 6.12.57-64k, not ">=7.1")"},
         {R"(hostname = "web-[0-9]")", R"(hostname = "db-*")", R"(hostname is web-7, not "db-*")"},
         {R"(virtual = false)", R"(virtual = true)", R"(virtual is false, not "true")"},
-        {R"(has = "exact_parsing")", R"(has = "cache_shard")", "has cache_shard is not true of this kernel"},
+        {R"(has = "pwlocks")", R"(has = "cache_shard")", "has cache_shard is not true of this kernel"},
         {R"(canary = "100%")", R"(canary = "0%")", "canary is 55.9552% for this host, not below 0%"},
         {R"(canary = "55.97%")", R"(canary = "55.95%")",
          "canary is 55.9552% for this host, not below 55.95%"},

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "machine/hwloc_topology.h"
+#include "ctl/topology_source.h"
 #include "temp_tree.h"
 
 namespace wq::test {

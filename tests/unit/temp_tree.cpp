@@ -144,12 +144,9 @@ class CpuTreeBuilder {
         : m_(machine), offline_(must_parse(machine.offline)), isolated_(must_parse(machine.isolated)) {}
 
     [[nodiscard]] Entry build() const {
-        std::vector<Entry> cpu = {File("present", line(all())),
-                                  File("online", line(all() - offline_)),
-                                  File("offline", line(offline_)),
+        std::vector<Entry> cpu = {File("present", line(all())), File("online", line(all() - offline_)),
                                   File("possible", line(CpuSet::range(0, cpus() + m_.extra_possible - 1))),
-                                  File("isolated", line(isolated_)),
-                                  File("kernel_max", "8191\n")};
+                                  File("isolated", line(isolated_))};
         for (unsigned i = 0; i < cpus(); i++) cpu.push_back(cpu_dir(i));
         std::vector<Entry> system = {Dir("cpu", std::move(cpu))};
         if (m_.nodes > 0) system.push_back(node_dir());
@@ -200,13 +197,8 @@ class CpuTreeBuilder {
     [[nodiscard]] Entry topology_dir(unsigned cpu) const {
         const CpuSet threads = alike(cpu, [&](unsigned i) { return core_of(i); });
         const CpuSet package = alike(cpu, [&](unsigned i) { return socket_of(i); });
-        std::vector<Entry> files = {File("core_id", fmt::format("{}\n", core_of(cpu) % m_.cores)),
-                                    File("physical_package_id", fmt::format("{}\n", socket_of(cpu)))};
-        for (auto& more : {both("thread_siblings", "thread_siblings_list", threads),
-                           both("core_cpus", "core_cpus_list", threads),
-                           both("core_siblings", "core_siblings_list", package),
-                           both("package_cpus", "package_cpus_list", package)})
-            files.insert(files.end(), more.begin(), more.end());
+        std::vector<Entry> files = both("thread_siblings", "thread_siblings_list", threads);
+        for (const auto& file : both("core_siblings", "core_siblings_list", package)) files.push_back(file);
         if (m_.clusters > 0) {
             const CpuSet cluster = alike(cpu, [&](unsigned i) { return part_of(i, m_.clusters); });
             for (const auto& file : both("cluster_cpus", "cluster_cpus_list", cluster)) files.push_back(file);
@@ -237,16 +229,12 @@ class CpuTreeBuilder {
 
     [[nodiscard]] Entry node_dir() const {
         const unsigned nodes = m_.sockets * m_.nodes;
-        const CpuSet ids = CpuSet::range(0, nodes - 1);
-        std::vector<Entry> files = {File("online", line(ids)), File("possible", line(ids)),
-                                    File("has_cpu", line(ids)), File("has_memory", line(ids))};
+        std::vector<Entry> files = {File("online", line(CpuSet::range(0, nodes - 1)))};  // for hwloc
         for (unsigned node = 0; node < nodes; node++) {
             CpuSet set;
             for (unsigned i = 0; i < cpus(); i++)
                 if (part_of(i, m_.nodes) == node && !offline_.has(i)) set.add(i);
-            auto here = both("cpumap", "cpulist", set);
-            here.push_back(File("meminfo", fmt::format("Node {} MemTotal: 4194304 kB\n", node)));
-            files.push_back(Dir(fmt::format("node{}", node), std::move(here)));
+            files.push_back(Dir(fmt::format("node{}", node), both("cpumap", "cpulist", set)));
         }
         return Dir("node", std::move(files));
     }

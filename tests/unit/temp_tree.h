@@ -75,8 +75,7 @@ struct CpuTree {
     std::string vendor = {};      // vendor_id in proc/cpuinfo
 };
 
-// sys/devices/system/{cpu,node} of such a machine, as hwloc reads it below HWLOC_FSROOT, and the files with
-// its architecture and its vendor.
+// sys/devices/system/{cpu,node} of such a machine, and the files with its architecture and its vendor.
 Entry cpu_tree(const CpuTree& machine);
 
 }  // namespace wq::test

@@ -8,9 +8,9 @@
 #include <sstream>
 
 #include "ctl/machine.h"
+#include "ctl/topology_source.h"
 #include "fake_machine.h"
-#include "machine/hwloc_topology.h"
-#include "machine/pods_file.h"
+#include "machine/cpu_files.h"
 #include "machine/topology.h"
 #include "plan/pods.h"
 #include "read_tree.h"
@@ -80,8 +80,8 @@ TEST(Topology, TellsPresentPossibleAndIsolated) {
 TEST(Topology, OfHybridCores) {
     TempTree tree{cpu_tree({.cores = 8})};
     for (const char* pair : {"0-1", "2-3"})
-        for (const char* file : {"topology/thread_siblings", "topology/core_cpus",
-                                 "cache/index0/shared_cpu_map", "cache/index2/shared_cpu_map"})
+        for (const char* file :
+             {"topology/thread_siblings", "cache/index0/shared_cpu_map", "cache/index2/shared_cpu_map"})
             share(tree, pair, file);
     share(tree, "4-7", "cache/index2/shared_cpu_map");
     const Topology topology = read(tree);
@@ -102,11 +102,9 @@ TEST(Topology, NeverCutsACore) {
 
 TEST(Topology, OfMasksWithoutListsAndWithoutAnOnlineFile) {
     TempTree tree{cpu_tree({.sockets = 2, .cores = 2, .threads = 4, .neighbours = true, .offline = "5"})};
-    for (const char* file : {"online", "present", "possible", "isolated", "offline"})
-        tree.remove(kCpuFolder + file);
+    for (const char* file : {"online", "present", "possible", "isolated"}) tree.remove(kCpuFolder + file);
     remove_from_all(tree, 16,
-                    {"topology/thread_siblings_list", "topology/core_cpus", "topology/core_cpus_list",
-                     "topology/package_cpus", "topology/package_cpus_list", "cache/index0/shared_cpu_list",
+                    {"topology/thread_siblings_list", "cache/index0/shared_cpu_list",
                      "cache/index1/shared_cpu_list", "cache/index2/shared_cpu_list", "cache/index3"});
     tree.remove(kNode + "online");
     const Topology topology = read(tree);
@@ -115,20 +113,6 @@ TEST(Topology, OfMasksWithoutListsAndWithoutAnOnlineFile) {
     EXPECT_THAT(lists(topology.cores), ElementsAre("0-3", "4,6-7", "8-11", "12-15"));
     EXPECT_EQ(llcs(topology), lists(topology.cores)) << "POWER7: L2 and L3 are a core's own";
     EXPECT_THAT(topology.warnings, IsEmpty());
-}
-
-// Opteron 6276: two threads share a module, and hwloc makes a Core of each.
-TEST(Topology, CountsCoresByThreadSiblingsNotByHwloc) {
-    TempTree tree{cpu_tree({.cores = 8})};
-    tree.write("proc/cpuinfo", "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 21\nmodel\t\t: 1\n");
-    for (const char* pair : {"0-1", "2-3", "4-5", "6-7"}) {
-        share(tree, pair, "topology/thread_siblings");
-        share(tree, pair, "topology/core_cpus");
-        share(tree, pair, "cache/index2/shared_cpu_map");
-    }
-    const Topology topology = read(tree);
-    EXPECT_THAT(lists(topology.cores), ElementsAre("0-1", "2-3", "4-5", "6-7"));
-    EXPECT_THAT(llcs(topology), ElementsAre("0-7"));
 }
 
 // --- absurd files ---
@@ -173,13 +157,11 @@ TEST_P(AbsurdFiles, OnlineIsAnError) {
     EXPECT_THAT(why_not("fsroot:" + tree_.root()), HasSubstr("cpu/online"));
 }
 
-// Each file costs a CPU its core or its cache, which its sibling knows too, or the machine its nodes. hwloc
-// asks only the first CPU of a cache: bad files of CPU 0 must not take the cache from the others.
+// Each file costs a CPU its core or its cache, which its sibling knows too, or the machine its nodes.
 TEST_P(AbsurdFiles, AreLeftOutWithOneWarning) {
     for (const std::string& file :
          {kCpuFolder + "cpu5/topology/thread_siblings", kCpuFolder + "cpu0/cache/index3/shared_cpu_map",
-          kCpuFolder + "cpu0/cache/index3/shared_cpu_list", kCpuFolder + "cpu0/cache/index3/level",
-          kNode + "node0/cpumap"}) {
+          kCpuFolder + "cpu0/cache/index3/level", kNode + "node0/cpumap"}) {
         const std::string sane = tree_.read(file);
         const Topology topology = read_with(file);
         tree_.write(file, sane);
@@ -239,7 +221,7 @@ TEST(AbsurdTree, OfFourCores) {
           {"node/node4294967295/x", ""},
           {"node/nodes/x", ""}},
          {"0-3"},
-         "CPU numbers from 65536 on"},
+         ""},
         // The lists differ from the masks, which are believed.
         {{{"cpu/cpu0/cache/index3/shared_cpu_list", "0\n"}, {"cpu/cpu1/cache/index3/shared_cpu_list", "0\n"}},
          {"0-3"}},
@@ -262,7 +244,7 @@ TEST(AbsurdTree, OfFourCores) {
     tree.remove(kCpuFolder + "cpu2/topology");
     const Topology topology = read(tree);
     EXPECT_EQ(topology.cores.size(), 4U);
-    EXPECT_THAT(llcs(topology), ElementsAre("0-1,3", "2"));
+    EXPECT_THAT(llcs(topology), ElementsAre("0-3"));
     EXPECT_FALSE(topology.warnings.empty());
     tree.write(kCpuFolder + "online", "");
     EXPECT_THAT(why_not("fsroot:" + tree.root()), HasSubstr("no CPU is online"));
@@ -288,7 +270,7 @@ TEST(AbsurdTree, WithEmptyFolders) {
     TempTree tree{cpu_tree({.cores = 4, .nodes = 0})};
     EXPECT_THAT(read(tree).nodes, IsEmpty());
     EXPECT_EQ(read(tree).llcs[0].numa_node, std::nullopt);
-    tree.add(Dir(kNode));  // fails an assertion in hwloc
+    tree.add(Dir(kNode));
     EXPECT_THAT(llcs(read(tree)), ElementsAre("0-3"));
 }
 
@@ -304,10 +286,6 @@ TEST(AbsurdTree, WithSiblingsThatDisagree) {
     }
     EXPECT_EQ(all, topology.online) << "still a partition";
     EXPECT_FALSE(topology.warnings.empty());
-    // CPU 3 names CPU 1 as its sibling, but CPU 1 is in the core of CPU 0.
-    tree.write(kCpuFolder + "cpu2/topology/thread_siblings", mask_of("2"));
-    tree.write(kCpuFolder + "cpu3/topology/thread_siblings", mask_of("1,3"));
-    EXPECT_THAT(lists(read(tree).cores), ElementsAre("0-1", "2", "3")) << "ascending";
 }
 
 TEST(AbsurdTree, WithOverlappingNodes) {
@@ -318,16 +296,6 @@ TEST(AbsurdTree, WithOverlappingNodes) {
     EXPECT_EQ(topology.nodes[0].cpus.list(), "0-1");
     EXPECT_EQ(topology.nodes[1].cpus.list(), "2-3");
     EXPECT_EQ(topology.warnings.size(), 1U);
-}
-
-TEST(AbsurdTree, IsOneLineWithACount) {
-    TempTree tree{cpu_tree({.cores = 100})};
-    for (unsigned cpu = 0; cpu < 100; cpu++)
-        tree.write(fmt::format("{}cpu{}/topology/thread_siblings", kCpuFolder, cpu), "?");
-    const Topology topology = read(tree);
-    ASSERT_EQ(topology.warnings.size(), 1U);
-    EXPECT_THAT(topology.warnings[0], testing::StartsWith("CPU 0: "));
-    EXPECT_THAT(topology.warnings[0], testing::EndsWith("treated as a separate core (and 99 more like it)"));
 }
 
 std::string pods_unknown(const Topology& topology) {
@@ -342,8 +310,7 @@ std::string pods_unknown(const Topology& topology) {
 // `system`.
 TEST(AbsurdTree, WithoutACacheThatCanBeReadHasUnknownPods) {
     const std::vector<std::pair<std::string, std::vector<std::string>>> absurd = {
-        {"cache/index3/shared_cpu_list", {"garbage\n", "0-4294967295\n"}},
-        {"cache/index3/shared_cpu_map", {"garbage\n", ""}},
+        {"cache/index3/shared_cpu_map", {"garbage\n", "", "0\n"}},
         {"cache/index3/level", {"garbage\n", "", "0\n", "6\n"}},
         {"cache/index3/type", {"garbage\n", "", "Unifiedd\n"}},
         {"topology/thread_siblings", {"garbage\n", ""}}};
@@ -359,16 +326,6 @@ TEST(AbsurdTree, WithoutACacheThatCanBeReadHasUnknownPods) {
     TempTree tree{cpu_tree({.cores = 24})};
     tree.write(kNode + "node0/cpumap", "garbage\n");
     EXPECT_THAT(pods_unknown(read(tree)), HasSubstr("the topology is in doubt: "));
-}
-
-// As in a tree that was copied without these files. The folder of CPU 2 shows that the CPU exists.
-TEST(Topology, WithoutAPresentFileAnOfflineCpuIsStillFound) {
-    TempTree tree{cpu_tree({.cores = 4, .offline = "2"})};
-    for (const char* file : {"online", "present", "possible", "offline"}) tree.remove(kCpuFolder + file);
-    const Topology topology = read(tree);
-    EXPECT_EQ(topology.online.list(), "0-1,3");
-    EXPECT_EQ(topology.present.list(), "0-3");
-    EXPECT_EQ(topology.possible.list(), "0-3");
 }
 
 TEST(Topology, WithoutAnyCacheFilesDependsOnTheArchitecture) {

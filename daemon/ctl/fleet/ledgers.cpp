@@ -15,10 +15,10 @@
 #include <set>
 
 #include "base/file.h"
-#include "base/hash.h"
+#include "ctl/fleet/hmac.h"
 #include "ctl/machine.h"
+#include "ctl/topology_source.h"
 #include "evidence/ledger.h"
-#include "machine/hwloc_topology.h"
 #include "machine/paths.h"
 
 namespace wq::ctl {

@@ -14,7 +14,7 @@
 #include "ctl/machine.h"
 #include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
-#include "machine/hwloc_topology.h"
+#include "ctl/topology_source.h"
 
 namespace wq::ctl {
 namespace {

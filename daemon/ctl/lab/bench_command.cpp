@@ -13,8 +13,8 @@
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
+#include "ctl/topology_source.h"
 #include "machine/host_facts.h"
-#include "machine/hwloc_topology.h"
 #include "machine/kernel_info.h"
 #include "plan/pods.h"
 

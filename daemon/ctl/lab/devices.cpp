@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "machine/device_mapper.h"
+#include "ctl/device_mapper.h"
 
 namespace wq::lab {
 namespace {

@@ -12,16 +12,16 @@
 #include "base/text.h"
 #include "bpf/bpf_dump.h"
 #include "bpf/work_monitor.h"
+#include "ctl/device_mapper.h"
 #include "ctl/json_values.h"
+#include "ctl/kworker.h"
 #include "ctl/machine.h"
 #include "ctl/observe/top_command.h"
 #include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
 #include "machine/bpf_errors.h"
-#include "machine/device_mapper.h"
 #include "machine/isolation.h"
-#include "machine/kworker.h"
 #include "service/status.h"
 
 namespace wq::ctl {

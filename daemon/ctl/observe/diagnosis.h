@@ -14,9 +14,9 @@
 #include "bpf/bpf_dump.h"
 #include "bpf/work_monitor.h"
 #include "ctl/command.h"
+#include "ctl/device_mapper.h"
+#include "ctl/kworker.h"
 #include "ctl/observe/top_rates.h"
-#include "machine/device_mapper.h"
-#include "machine/kworker.h"
 #include "machine/paths.h"
 #include "machine/workqueue.h"
 

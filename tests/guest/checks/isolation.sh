@@ -31,8 +31,8 @@ listed() { local list; list=$(cat "$1" 2>/dev/null || true); case $list in *null
 
 note "-- the kernel's features"
 case $guest_kernel in
-  6.12) features='{"cache_shard":false,"deferred_wakeups":false,"exact_parsing":false,"pwlocks":false}' ;;
-  7.2) features='{"cache_shard":true,"deferred_wakeups":false,"exact_parsing":true,"pwlocks":false}' ;;
+  6.12) features='{"cache_shard":false,"pwlocks":false}' ;;
+  7.2) features='{"cache_shard":true,"pwlocks":false}' ;;
 esac
 check_eq "features, seen without a daemon" "$features" "$(status | jq -cS .kernel.features)"
 systemctl start wq-tuned

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "machine/kworker.h"
+#include "ctl/kworker.h"
 
 #include <algorithm>
 #include <optional>

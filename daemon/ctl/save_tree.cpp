@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "machine/save_tree.h"
+#include "ctl/topology_source.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <glob.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -22,12 +23,17 @@ namespace wq {
 namespace {
 namespace fs = std::filesystem;
 
-// With masks or, where the kernel has none, lists.
-constexpr std::array kOfCpu = {"topology/thread_siblings",     "topology/core_siblings",
-                               "topology/cluster_cpus",        "topology/core_id",
-                               "topology/physical_package_id", "online"};
-constexpr std::array kOfCache = {"level", "type", "size", "shared_cpu_map", "shared_cpu_list"};
-// Those that holds_back() of kernel_info.cpp and KernelInfo need, and isolation.
+// Masks, and lists for kernels without them.
+constexpr std::array kFiles = {
+    "/sys/devices/system/cpu/{online,present,possible,isolated,smt/control}",
+    "/sys/devices/system/cpu/cpu[0-9]*/online",
+    "/sys/devices/system/cpu/cpu[0-9]*/topology/{thread_siblings,core_siblings,cluster_cpus}{,_list}",
+    "/sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]*/{level,type,size,shared_cpu_map,shared_cpu_list}",
+    "/sys/devices/system/node/node[0-9]*/{cpumap,cpulist}",
+    "/sys/module/workqueue/parameters/*",
+    "/sys/devices/virtual/workqueue/*",
+    "/sys/devices/virtual/workqueue/*/*"};
+// Those that machine/kernel_info.cpp needs, and isolation.
 constexpr std::array<std::string_view, 7> kOptions = {"l1tf=",     "maxcpus=",   "mitigations=", "workqueue.",
                                                       "isolcpus=", "nohz_full=", "wq_tuned="};
 
@@ -36,37 +42,31 @@ class Saver {
     Saver(const Paths& from, std::string to) : from_(from), to_(std::move(to)) {}
 
     Status save() {
-        for (const char* name : {"online", "present", "possible", "isolated", "smt/control"})
-            copy(std::string("/sys/devices/system/cpu/") + name);
-        each("/sys/devices/system/cpu", "cpu", [&](const std::string& cpu) { save_cpu(cpu); });
-        each("/sys/devices/system/node", "node", [&](const std::string& node) {
-            copy(node + "/cpumap");
-            copy(node + "/cpulist");
-        });
-        for (const std::string& name : names_or_none(from_.parameters()))
-            copy("/sys/module/workqueue/parameters/" + name);
-        copy_folder("/sys/devices/virtual/workqueue");
-        for (const std::string& name : names_or_none(from_.workqueues()))
-            copy_folder("/sys/devices/virtual/workqueue/" + name);
+        for (const char* pattern : kFiles)
+            for (const std::string& path : matches(pattern))
+                if (!path.ends_with("/uevent") && fs::is_regular_file(from_.root + path)) copy(path);
+        // An offline CPU may have no file.
+        for (const std::string& cpu : matches("/sys/devices/system/cpu/cpu[0-9]*")) make_folder(cpu);
         save_proc();
         return std::move(result_);
     }
 
   private:
-    // Calls USE with the path of each entry PREFIX<number> of FOLDER.
-    template <class Use>
-    void each(const std::string& folder, std::string_view prefix, Use use) {
-        for (const unsigned number : numbered(from_.root + folder, prefix))
-            use(fmt::format("{}/{}{}", folder, prefix, number));
-    }
-
-    void save_cpu(const std::string& cpu) {
-        make_folder(cpu);  // an offline CPU may have no file
-        for (const char* name : kOfCpu)
-            if (!copy(cpu + "/" + name)) copy(fmt::format("{}/{}_list", cpu, name));
-        each(cpu + "/cache", "index", [&](const std::string& cache) {
-            for (const char* name : kOfCache) copy(cache + "/" + name);
-        });
+    // The paths below FROM that match PATTERN.
+    [[nodiscard]] std::vector<std::string> matches(const std::string& pattern) const {
+        std::string whole;
+        for (const char c : from_.root) {
+            if (std::string_view("*?[]{},\\").find(c) != std::string_view::npos) whole += '\\';
+            whole += c;
+        }
+        whole += pattern;
+        glob_t found = {};
+        std::vector<std::string> out;
+        if (::glob(whole.c_str(), GLOB_BRACE, nullptr, &found) == 0)
+            for (std::size_t i = 0; i < found.gl_pathc; i++)
+                out.emplace_back(found.gl_pathv[i] + from_.root.size());
+        ::globfree(&found);
+        return out;
     }
 
     void save_proc() {
@@ -96,20 +96,11 @@ class Saver {
         return fmt::format("{}", fmt::join(out, " "));
     }
 
-    void copy_folder(const std::string& path) {
-        for (const std::string& name : names_or_none(from_.root + path))
-            if (name != "uevent" && fs::is_regular_file(from_.root + path + "/" + name))
-                copy(path + "/" + name);
-    }
-
-    // Whether there is such a file.
-    bool copy(const std::string& path) {
+    void copy(const std::string& path) {
         struct stat info = {};
         const std::string source = from_.root + path;
-        if (::stat(source.c_str(), &info) != 0) return false;
-        const auto text = read_file(source);
-        if (text) write(path, *text, info.st_mode & 0777);
-        return text.has_value();
+        if (const auto text = read_file(source); text && ::stat(source.c_str(), &info) == 0)
+            write(path, *text, info.st_mode & 0777);
     }
 
     void write(const std::string& path, const std::string& text, mode_t mode = 0644) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "machine/device_mapper.h"
+#include "ctl/device_mapper.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -8,7 +8,6 @@
 #include <sys/sysmacros.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -19,14 +18,6 @@ namespace {
 void copy_text(char* to, std::size_t room, const std::string& text) {
     std::memcpy(to, text.c_str(), std::min(text.size(), room - 1));
 }
-
-struct BypassOption {
-    const char* name;
-    bool CryptBypass::*set;
-};
-constexpr std::array kBypassOptions{BypassOption{"no_read_workqueue", &CryptBypass::reads},
-                                    BypassOption{"no_write_workqueue", &CryptBypass::writes},
-                                    BypassOption{"submit_from_crypt_cpus", &CryptBypass::submit}};
 
 }  // namespace
 
@@ -64,22 +55,10 @@ Status MapperRequest::call(const Fd& fd, unsigned long what, const char* doing) 
     return r == 0 ? Status{} : fail_errno(std::string("device mapper: ") + doing, errno);
 }
 
-// `next` counts from the beginning of the answer. One that did not fit ends with what did.
-std::vector<std::string> MapperRequest::targets(const std::string& type) {
-    std::vector<std::string> out;
-    const char* const all = reinterpret_cast<const char*>(words_.data());
-    const std::size_t end = sizeof(dm_ioctl) + kRoom;
-    std::size_t at = head().data_start;
-    for (std::uint32_t i = 0; i < head().target_count && at + sizeof(dm_target_spec) < end; i++) {
-        dm_target_spec spec;
-        std::memcpy(&spec, all + at, sizeof spec);
-        const char* const text = all + at + sizeof spec;
-        if (std::string_view(spec.target_type, ::strnlen(spec.target_type, sizeof spec.target_type)) == type)
-            out.emplace_back(text, ::strnlen(text, end - at - sizeof spec));
-        if (head().data_start + std::size_t{spec.next} <= at) break;
-        at = head().data_start + std::size_t{spec.next};
-    }
-    return out;
+std::string_view MapperRequest::answer() const {
+    return std::string_view(reinterpret_cast<const char*>(words_.data()),
+                            words_.size() * sizeof(std::uint64_t))
+        .substr(sizeof(dm_ioctl));
 }
 
 Result<Fd> open_mapper(const std::string& root) {
@@ -91,8 +70,9 @@ Result<Fd> open_mapper(const std::string& root) {
 
 std::vector<std::string> CryptBypass::options() const {
     std::vector<std::string> out;
-    for (const BypassOption& option : kBypassOptions)
-        if (this->*option.set) out.emplace_back(option.name);
+    if (reads) out.emplace_back("no_read_workqueue");
+    if (writes) out.emplace_back("no_write_workqueue");
+    if (submit) out.emplace_back("submit_from_crypt_cpus");
     return out;
 }
 
@@ -100,14 +80,14 @@ std::string CryptBypass::text() const {
     std::string out;
     if (reads && writes)
         out = "reads and writes bypass this workqueue: no scope affects them";
-    else if (reads)
-        out = "reads bypass this workqueue: no scope affects them, only writes";
-    else if (writes)
-        out = "writes bypass this workqueue: no scope affects them, only reads";
+    else if (reads || writes)
+        out = fmt::format("{} bypass this workqueue: no scope affects them, only {}",
+                          reads ? "reads" : "writes", reads ? "writes" : "reads");
     if (submit && !writes)
-        out +=
-            std::string(out.empty() ? "" : "; ") +
-            "the kworker that encrypted a write also sends it, so a scope says from which CPUs writes come";
+        out += fmt::format(
+            "{}the kworker that encrypted a write also sends it, so a scope says from which "
+            "CPUs writes come",
+            out.empty() ? "" : "; ");
     return out.empty() ? out : fmt::format("{} ({})", out, fmt::join(options(), ", "));
 }
 
@@ -120,10 +100,11 @@ std::string crypt_device_of(std::string_view workqueue) {
 }
 
 CryptBypass bypass_in(std::string_view target) {
-    CryptBypass out;
-    for (const BypassOption& option : kBypassOptions)
-        out.*option.set = target.find(fmt::format(",{}=y", option.name)) != std::string_view::npos;
-    return out;
+    const auto is_set = [&](std::string_view option) {
+        return target.find(option) != std::string_view::npos;
+    };
+    return {is_set(",no_read_workqueue=y"), is_set(",no_write_workqueue=y"),
+            is_set(",submit_from_crypt_cpus=y")};
 }
 
 Result<CryptBypass> read_crypt_bypass(const Paths& paths, const std::string& device) {
@@ -138,12 +119,7 @@ Result<CryptBypass> read_crypt_bypass(const Paths& paths, const std::string& dev
     request.head().flags = DM_IMA_MEASUREMENT_FLAG;
     if (auto done = request.call(*mapper, DM_TABLE_STATUS, "reading a table"); !done)
         return tl::unexpected(done.error());
-    CryptBypass out;
-    for (const std::string& target : request.targets("crypt")) {
-        const CryptBypass one = bypass_in(target);
-        for (const BypassOption& option : kBypassOptions) out.*option.set |= one.*option.set;
-    }
-    return out;
+    return bypass_in(request.answer());
 }
 
 }  // namespace wq

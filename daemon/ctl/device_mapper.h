@@ -33,8 +33,8 @@ class MapperRequest {
     void set_target(std::uint64_t sectors, const std::string& type, const std::string& parameters);
     // Error: "device mapper: DOING: ...".
     Status call(const Fd& fd, unsigned long what, const char* doing);
-    // The texts of the targets of this TYPE in an answer about a table.
-    [[nodiscard]] std::vector<std::string> targets(const std::string& type);
+    // The data after struct dm_ioctl.
+    [[nodiscard]] std::string_view answer() const;
 
   private:
     std::vector<std::uint64_t> words_;  // 64-bit words, to align the structures
@@ -43,8 +43,7 @@ class MapperRequest {
 // Errors: ENOENT or ENODEV without a device mapper; EACCES, EPERM.
 Result<Fd> open_mapper(const std::string& root);
 
-// What keeps the work of a dm-crypt mapping off its workqueue (drivers/md/dm-crypt.c, kcryptd_queue_crypt()
-// and kcryptd_crypt_write_io_submit()).
+// What keeps the work of a dm-crypt mapping off its workqueue (drivers/md/dm-crypt.c, kcryptd_queue_crypt()).
 struct CryptBypass {
     bool reads = false;   // no_read_workqueue
     bool writes = false;  // no_write_workqueue
@@ -59,7 +58,7 @@ struct CryptBypass {
 
 // "254:0" for the workqueue "kcryptd-254:0-1"; "" for all others.
 std::string crypt_device_of(std::string_view workqueue);
-// From what the kernel tells about a crypt target, for a measurement: "...,no_read_workqueue=y,...".
+// From what the kernel tells about a mapping, for a measurement: "...,no_read_workqueue=y,...".
 CryptBypass bypass_in(std::string_view target);
 // The bypass of the mapping with the number DEVICE, "254:0". Asks for what IMA would measure, in which there
 // is no key (since Linux 5.15). Error: EACCES for all but root, ENXIO without such a device.
