@@ -61,13 +61,6 @@ struct work_struct {
     void* func;
 };
 
-struct timer_list {
-    void* function;
-};
-struct delayed_work {
-    struct timer_list timer;
-};
-
 struct cpumask {
     unsigned long bits[1];
 };

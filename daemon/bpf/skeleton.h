@@ -49,10 +49,12 @@ inline Status attach_in_order(const char* what,
     return {};
 }
 
-// Where __queue_work() is seen: where it is entered, and where it returns. Some kernels refuse one or both.
+// Where __queue_work() is seen: where it is entered, and where it returns; and wq_worker_tick(). Some kernels
+// refuse one or all.
 struct Seen {
     bool entry = true;
     bool exit = true;  // only with the entry
+    bool tick = false;
 };
 
 // ATTACHED(seen) with as much of WISHED as the kernel accepts; SEEN gets that. REFUSED: the error before the
@@ -61,7 +63,7 @@ template <class Attached>
 auto attach_seen(Seen wished, Attached attached, Seen& seen, Error& refused) {
     seen = wished;
     auto out = attached(seen);
-    for (bool Seen::*less : {&Seen::exit, &Seen::entry}) {
+    for (bool Seen::*less : {&Seen::exit, &Seen::entry, &Seen::tick}) {
         if (out || passes(out.error()) || !(seen.*less)) continue;
         refused = out.error();
         seen.*less = false;

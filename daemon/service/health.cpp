@@ -111,7 +111,7 @@ void HealthWatch::look(WorkCounters& counters) {
 // Walks all cgroups and all workqueues. Misses nothing between two looks, because the kernel counts.
 void HealthWatch::look_at_isolated(WorkCounters& counters) {
     const CpuSet cpus = read_isolation(paths_).cpus();
-    const auto started = cpus.empty() ? std::vector<StartedWork>{} : counters.started_on(cpus);
+    const auto started = cpus.empty() ? std::vector<KernelWorkqueue>{} : counters.list_on(cpus);
     if (started) isolated_.add(cpus, *started);
     if (!started && passes(started.error())) return;
     say(isolated_error_, "work on isolated CPUs", started ? "" : started.error().text);
@@ -123,19 +123,20 @@ void HealthWatch::say(std::string& last, const char* what, const std::string& wh
     last = why;
 }
 
-void IsolatedItems::add(const CpuSet& cpus, const std::vector<StartedWork>& now) {
+void IsolatedItems::add(const CpuSet& cpus, const std::vector<KernelWorkqueue>& now) {
     const bool same = std::exchange(cpus_, cpus) == cpus;
     const auto before = std::exchange(counted_, {});
     const auto sums = std::exchange(items_, {});
-    for (const StartedWork& one : now) {
-        const std::pair key(one.address, one.workqueue);
+    for (const KernelWorkqueue& one : now) {
+        if (one.started == 0) continue;
+        const std::pair key(one.address, one.name);
         const auto at = before.find(key);
         // A new workqueue starts at zero. If the count fell, another one has reused the address and the name.
-        const std::uint64_t past = at != before.end() && one.items >= at->second ? at->second : 0;
-        counted_[key] = one.items;
-        const auto sum = sums.find(one.workqueue);
-        auto& items = items_.try_emplace(one.workqueue, sum != sums.end() ? sum->second : 0).first->second;
-        if (same) items += one.items - past;
+        const std::uint64_t past = at != before.end() && one.started >= at->second ? at->second : 0;
+        counted_[key] = one.started;
+        const auto sum = sums.find(one.name);
+        auto& items = items_.try_emplace(one.name, sum != sums.end() ? sum->second : 0).first->second;
+        if (same) items += one.started - past;
     }
 }
 

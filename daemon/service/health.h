@@ -76,7 +76,7 @@ class Health {
 class IsolatedItems {
   public:
     // Adds a look. NOW: the kernel's counts on CPUS, the isolated CPUs.
-    void add(const CpuSet& cpus, const std::vector<StartedWork>& now);
+    void add(const CpuSet& cpus, const std::vector<KernelWorkqueue>& now);
     // The isolated CPUs at the last look.
     [[nodiscard]] const CpuSet& cpus() const { return cpus_; }
     // The sums by name, as long as a workqueue of this name exists. They never fall: work of one that went

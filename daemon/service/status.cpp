@@ -285,17 +285,6 @@ Result<json> read_status(const Paths& paths) {
     return document;
 }
 
-namespace {
-
-json work_json(const WatchedWork& work) {
-    return {{"workqueue", word_or_null(work.workqueue)},
-            {"kind", work.workqueue.empty() ? json(nullptr) : json(work.per_cpu ? "per-cpu" : "unbound")},
-            {"function", work.function},
-            {"items", work.items}};
-}
-
-}  // namespace
-
 json isolation_json(const Isolation& isolation) {
     json partitions = json::array();
     for (const Partition& p : isolation.partitions)
@@ -304,14 +293,6 @@ json isolation_json(const Isolation& isolation) {
             {"nohz_full", isolation.nohz_full.list()},
             {"partitions", std::move(partitions)},
             {"partitions_complete", isolation.complete}};
-}
-
-json counted_json(const Watched& watched) {
-    json work = json::array();
-    for (const WatchedWork& each : watched.work) work.push_back(work_json(each));
-    return {{"work", std::move(work)},
-            {"work_lost", watched.lost},
-            {"work_seconds", std::round(watched.seconds * 10) / 10}};
 }
 
 json features_json(const KernelInfo& kernel, const KernelFeatures& features) {

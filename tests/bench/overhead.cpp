@@ -5,7 +5,6 @@
 //   off              nothing
 //   ours             the counters of TARGET
 //   sampled          ours, but only every 1000th item is timed
-//   watched          ours, with CPU 0 isolated
 //   top, functions   `wq-tunectl top`, without and with --functions
 //   none, bare, wqlat   the programs of peers.bpf.c
 //   bpftrace         the script overhead.bt in the folder of this program
@@ -176,14 +175,13 @@ int main(int argc, char** argv) {
     std::optional<Bpftrace> bpftrace;
     or_exit(counters->traffic());  // loads its programs, which must not be counted
     const std::uint32_t before = last_program();
-    const bool ours = arm == "ours" || arm == "watched" || arm == "sampled";
-    if (arm == "watched") counters->watch({0});
+    const bool ours = arm == "ours" || arm == "sampled";
     if (ours) {
         or_exit(counters->attach({target}, {}));
         if (arm == "sampled") counters->sample(0, 1000);
         or_exit(counters->begin(0, 0));
     } else if (arm == "top" || arm == "functions") {
-        or_exit(monitor->attach({}, arm == "functions"));
+        or_exit(monitor->attach(arm == "functions", false));
     } else if (arm == "bpftrace") {
         bpftrace.emplace(std::filesystem::path(argv[0]).replace_filename("overhead.bt"));
     } else if (arm != "off") {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Prints the counters' values for workqueues as JSON, with the kernel's own counts for the same time:
-//   count-work TARGET[,TARGET...] SECONDS [--two] [--every N] [--tails] [--enqueue] [--watch CPUS]
+//   count-work TARGET[,TARGET...] SECONDS [--two] [--every N] [--tails] [--enqueue]
 //                                       one window; --two: two windows of half the time, one in each slot, a
-//                                       second apart; --watch: the work that starts on CPUS. The keys of the
-//                                       first target are also at the top level. SIGUSR1 ends a window early
+//                                       second apart. The keys of the first target are also at the top level.
+//                                       SIGUSR1 ends a window early
 //   count-work --traffic                all counts of the kernel
 //   count-work --cost                   the cost of reading these: us of CPU time, and programs loaded
 //   count-work --loaded                 wq-tuned's BPF programs in the kernel that events call
@@ -120,16 +120,6 @@ nlohmann::ordered_json json_of(const wq::WorkCount& count) {
             {"enqueued", percentiles(count.enqueued)}};
 }
 
-nlohmann::ordered_json json_of(const wq::Watched& watched) {
-    auto work = nlohmann::ordered_json::array();
-    for (const auto& one : watched.work)
-        work.push_back({{"workqueue", one.workqueue},
-                        {"per_cpu", one.per_cpu},
-                        {"function", one.function},
-                        {"items", one.items}});
-    return {{"seconds", watched.seconds}, {"lost", watched.lost}, {"work", work}};
-}
-
 // Bytes of kernel memory that this process's maps take, as fdinfo reports them.
 std::uint64_t map_bytes() {
     std::uint64_t sum = 0;
@@ -147,25 +137,14 @@ struct Options {
     unsigned windows = 1;
     unsigned every = 1;
     wq::Wanted wanted;
-    wq::CpuSet watched;
 };
-
-// Items of per-CPU workqueues that started on CPUS, by name.
-std::map<std::string, std::uint64_t> started_on(wq::WorkCounters& counters, const wq::CpuSet& cpus) {
-    std::map<std::string, std::uint64_t> out;
-    if (cpus.empty()) return out;
-    for (const auto& one : or_exit(counters.started_on(cpus))) out[one.workqueue] += one.items;
-    return out;
-}
 
 int count(const Options& options) {
     const auto counters = wq::make_bpf_counters();
     const auto n = static_cast<unsigned>(options.targets.size());
-    counters->watch(options.watched);
     or_exit(counters->attach(options.targets, options.wanted));
     for (unsigned t = 0; t < n; t++) counters->sample(t, options.every);
     const auto before = or_exit(counters->traffic());
-    auto per_cpu_before = started_on(*counters, options.watched);
     const auto start = Clock::now();
     for (unsigned slot = 0; slot < options.windows; slot++) {
         if (slot != 0) wait(1);
@@ -176,7 +155,6 @@ int count(const Options& options) {
     }
     const double took = std::chrono::duration<double>(Clock::now() - start).count();
     const auto after = or_exit(counters->traffic());
-    auto per_cpu_after = started_on(*counters, options.watched);
     wait(1);
 
     auto targets = nlohmann::ordered_json::array();
@@ -185,7 +163,6 @@ int count(const Options& options) {
         auto& one = targets.emplace_back(nlohmann::ordered_json{{"target", target}, {"seconds", took}});
         for (unsigned slot = 0; slot < options.windows; slot++)
             one["windows"].push_back(json_of(or_exit(counters->read(t, slot))));
-        if (per_cpu_after.contains(target)) one["kernel"] = per_cpu_after[target] - per_cpu_before[target];
         const bool known = before.contains(target) && after.contains(target);
         if (!known) continue;
         const auto &from = before.at(target), &to = after.at(target);
@@ -200,7 +177,6 @@ int count(const Options& options) {
     out["loaded"] = out["programs"].size();
     out["map_bytes"] = map_bytes();
     counters->detach();
-    out["watched"] = json_of(counters->watched());
     // The kernel frees them a little later.
     for (int i = 0; i < 50 && !loaded().empty(); i++) wait(0.1);
     out["left"] = loaded().size();
@@ -293,14 +269,11 @@ int main(int argc, char** argv) {
             options.wanted.enqueue = true;
         else if (words[i] == "--every" && i + 1 < words.size())
             options.every = static_cast<unsigned>(std::stoul(words[++i]));
-        else if (words[i] == "--watch" && i + 1 < words.size())
-            options.watched = or_exit(wq::CpuSet::parse_list(words[++i]));
         else
             usage = true;
     }
     if (usage) {
-        std::cerr << "usage: count-work TARGET[,TARGET...] SECONDS [--two] [--every N] [--tails] [--enqueue] "
-                     "[--watch CPUS]"
+        std::cerr << "usage: count-work TARGET[,TARGET...] SECONDS [--two] [--every N] [--tails] [--enqueue]"
                      " | --traffic | --cost | --loaded\n";
         return 2;
     }

@@ -42,7 +42,7 @@ for usage in "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-size
   "ab --file /sys/x -- true" "ab --file /sys/x --values 1 -- true" "ab --arm x -- true" "ab --arm x --do y -- true" "ab --restore -- true" "ab --restore --json" "ab --file x --values 1,2 -- true" "ab --arm reference --do y --undo z -- true" \
   "top --interval 0.05" "top --interval 3601" "top -d nan" "top -d 1s" "top -n 0" "top -n 1.5" "top --once -n 2" "top --sort nothing" \
   "top --sort busy" "top --functions --sort p99" "diagnose --seconds 0.4" "diagnose --seconds 3601" "diagnose --seconds 5s" "diagnose writeback" \
-  "diagnose --seconds" "status --seconds 5" "status --isolation --seconds 0.4" "status --isolation --config x" "top --record a --replay b" \
+  "diagnose --seconds" "status --seconds 5" "top --record a --replay b" \
   "top --replay a -d 2" "bench --seconds 0" "bench --seconds 61" "bench --rounds 0" "bench --seconds 1s" "bench --load" "bench --compare a --load read" "bench --compare a --rounds 2" "bench --threads 0" "bench --rounds 010" "bench --threads 1025" "bench --load trim" "bench --compare" \
   "bench --compare a --save b" "bench --compare a --seconds 1" "bench --restore --json" "bench --restore --rounds 1" "bench writeback"; do
   # shellcheck disable=SC2086
@@ -169,8 +169,6 @@ expect 2 top ""
 expect 2 --root "$root" pin "" smt
 expect 2 --root "$root" diagnose
 [ ! -s "$root/out" ] || complain "diagnose in a tree: $(cat "$root/out")"
-expect 2 --root "$root" status --isolation
-[ ! -s "$root/out" ] || complain "status --isolation in a tree: $(cat "$root/out")"
 expect 2 --root "$root" top --once
 [ ! -s "$root/out" ] || complain "top in a tree: $(cat "$root/out")"
 for order in "pin one smt" "unpin one" "revert --all" "revert one" pause resume reload; do

@@ -30,9 +30,7 @@ class FakeCounters : public WorkCounters {
     std::optional<Error> traffic_error;
     std::optional<Error> read_error;
     std::string lacks;  // limits() returns this
-    CpuSet watched_cpus;
-    Watched found;                             // watched() returns this
-    Result<std::vector<StartedWork>> started;  // started_on() returns this
+    Result<std::vector<KernelWorkqueue>> started;  // list_on() returns this
     // health() calls this.
     std::function<Result<std::vector<KernelWorkqueue>>()> healthy = [] {
         return std::vector<KernelWorkqueue>{};
@@ -66,13 +64,11 @@ class FakeCounters : public WorkCounters {
         if (read_error) return tl::unexpected(*read_error);
         return count(targets.at(t), slot);
     }
-    void watch(const CpuSet& cpus) override { watched_cpus = cpus; }
-    [[nodiscard]] Watched watched() override { return found; }
     void detach() override {
         if (attached) asked.push_back("detach");
         attached = false;
     }
-    Result<std::vector<StartedWork>> started_on(const CpuSet& cpus) override {
+    Result<std::vector<KernelWorkqueue>> list_on(const CpuSet& cpus) override {
         asked.push_back("started on " + cpus.list());
         return started;
     }

@@ -191,7 +191,12 @@ TEST(Health, HogsByNameOfPerCpuWorkqueues) {
 
 struct Seen {
     CpuSet cpus;
-    std::vector<StartedWork> started;
+    struct Started {
+        std::uint64_t address;
+        std::string name;
+        std::uint64_t items;
+    };
+    std::vector<Started> started;
     std::map<std::string, std::uint64_t> items;  // expected afterwards
 };
 
@@ -225,7 +230,10 @@ TEST(IsolatedItems, AreCountedFromTheFirstLookOn) {
         SCOPED_TRACE(name);
         IsolatedItems items;
         for (const Seen& look : looks) {
-            items.add(look.cpus, look.started);
+            std::vector<KernelWorkqueue> now;
+            for (const auto& one : look.started)
+                now.push_back({.address = one.address, .name = one.name, .started = one.items});
+            items.add(look.cpus, now);
             EXPECT_EQ(items.items(), look.items);
             EXPECT_EQ(items.cpus(), look.cpus);
         }

@@ -312,9 +312,10 @@ TEST_F(MetricsTest, WorkOnIsolatedCpus) {
 }
 
 TEST_F(MetricsTest, OfManyThatDisturbIsolatedCpusTheWorstAreNamed) {
-    std::vector<StartedWork> started(150);
+    std::vector<KernelWorkqueue> started(150);
     isolated_.add({4}, {});
-    for (std::uint64_t i = 0; i < started.size(); i++) started[i] = {i + 1, "wq" + std::to_string(i), i};
+    for (std::uint64_t i = 0; i < started.size(); i++)
+        started[i] = {.address = i + 1, .name = "wq" + std::to_string(i), .started = i};
     isolated_.add({4}, started);
     std::vector<double> items;
     for (const auto& [series, count] : metrics())

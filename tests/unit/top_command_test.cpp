@@ -101,7 +101,14 @@ TEST(TopCommand, TextHasTheNamedAndOtherwiseLeavesTheIdleOut) {
     monitor.at_ = 0;
     options.names = {"idle", "busy"};
     EXPECT_THAT(run(options, monitor).out, HasSubstr("\nidle "));
-    EXPECT_THAT(monitor.names_, ElementsAre("idle", "busy"));
+    monitor.at_ = 0;
+    options.names = {"idle"};
+    EXPECT_THAT(run(options, monitor).out, Not(HasSubstr("\nbusy ")));
+    monitor.at_ = 0;
+    options.names = {"idle", "none"};
+    const auto none = run(options, monitor);
+    EXPECT_EQ(none.code, kFailure);
+    EXPECT_EQ(none.err, "wq-tunectl: there is no workqueue 'none'\n");
 }
 
 TEST(TopCommand, SaysOnceWhatTheKernelLacks) {

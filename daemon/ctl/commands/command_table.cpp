@@ -27,11 +27,9 @@ struct Given {
     bool all = false;
     bool export_policy = false;
     bool experiments = false;
-    bool isolation = false;
     bool ledger = false;
     bool print = false;
     bool verbose = false;
-    double seconds = 5;
 };
 
 // A command with options of Given alone: ADD adds them, RUN runs it.
@@ -91,22 +89,13 @@ void add_needed_target(CLI::App& command, Given& g) {
 void add_nothing(CLI::App& /*command*/, Given& /*g*/) {}
 
 void add_status(CLI::App& command, Given& g) {
-    auto* target = add_target(command, g);
+    add_target(command, g);
     command.add_flag("-v,--verbose", g.verbose, "Also the features of the kernel");
     add_shared(command, g.options, kJson | kConfig);
-    auto* isolation =
-        command.add_flag("--isolation", g.isolation, "Watch isolated CPUs: the work there, by origin");
-    isolation->excludes("--config")->excludes(target);
-    add_look_seconds(command, g.seconds)->needs(isolation);
 }
 
 int run_status(const Given& g) {
-    if (!g.isolation) return status(g.options, g.target, g.verbose);
-    if (!g.options.root.empty())
-        throw CLI::ValidationError("status --isolation watches the running kernel: no --root");
-    const auto monitor = make_bpf_monitor();
-    const auto profile = make_bpf_profile();
-    return isolation({g.seconds, g.options.json}, {Paths{}, *monitor, *profile});
+    return status(g.options, g.target, g.verbose);
 }
 
 void add_plan(CLI::App& command, Given& g) {

@@ -40,6 +40,16 @@ constexpr double kLeastInterval = 0.1;  // seconds
 constexpr double kMostInterval = 3600;
 constexpr int kMostMissed = 10;  // failed samples in a row
 
+bool is_named(const TopOptions& options, const std::string& name) {
+    return options.names.empty() || std::ranges::find(options.names, name) != options.names.end();
+}
+
+void keep_named(TopInterval& interval, const TopOptions& options) {
+    std::erase_if(interval.workqueues,
+                  [&](const WorkqueueRow& row) { return !is_named(options, row.now.name); });
+    std::erase_if(interval.functions, [&](const FunctionRow& row) { return !is_named(options, row.workqueue); });
+}
+
 std::string json_line(const RecordedInterval& one, bool functions) {
     return json_text(interval_json(one, functions)) + "\n";
 }
@@ -75,8 +85,14 @@ class LiveFeed : public Feed {
         if (!sample && passes(sample.error()) && ++missed_ <= kMostMissed) return std::nullopt;
         if (!sample) return tl::unexpected(sample.error());
         missed_ = 0;
+        if (!std::exchange(known_, true))
+            for (const auto& name : options_.names)
+                if (std::ranges::find(sample->workqueues, name, &KernelWorkqueue::name) ==
+                    sample->workqueues.end())
+                    return fail("there is no workqueue '" + name + "'", ENOENT);
         auto interval = rates_.add(std::move(*sample));
         if (!interval) return std::nullopt;
+        keep_named(*interval, options_);
         RecordedInterval out{std::move(*interval), ::time(nullptr), monitor_.limits(), true};
         if (file_)
             if (auto done = record(json_line(out, true)); !done)
@@ -100,6 +116,7 @@ class LiveFeed : public Feed {
     TopRates rates_;
     int missed_ = 0;  // samples in a row
     bool begun_ = false;
+    bool known_ = false;  // whether all named workqueues exist
     bool recorded_ = false;
 };
 
@@ -127,7 +144,8 @@ class ReplayFeed : public Feed {
         }
         if (options_.functions && !(**out).has_functions)
             return fail(options_.replay + ": the recording has no functions");
-        keep_named((**out).interval);
+        keep_named((**out).interval, options_);
+        seen_ = seen_ || !(**out).interval.workqueues.empty();
         due = Clock::now() + duration_of(std::clamp((**out).interval.seconds, 0.0, kMostInterval));
         return out;
     }
@@ -151,17 +169,6 @@ class ReplayFeed : public Feed {
         cut_off_ = false;
         if (!out) return fail(fmt::format("{}:{}: {}", options_.replay, line_, out.error().text));
         return std::optional(std::move(*out));
-    }
-
-    void keep_named(TopInterval& interval) {
-        const auto& names = options_.names;
-        if (names.empty()) return;
-        const auto other = [&](const std::string& name) {
-            return std::ranges::find(names, name) == names.end();
-        };
-        std::erase_if(interval.workqueues, [&](const WorkqueueRow& row) { return other(row.now.name); });
-        std::erase_if(interval.functions, [&](const FunctionRow& row) { return other(row.workqueue); });
-        seen_ = seen_ || !interval.workqueues.empty();
     }
 
     const TopOptions& options_;
@@ -331,7 +338,7 @@ int top(const TopOptions& options, WorkMonitor& monitor) {
         recording = Fd(::open(options.record.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
         if (!recording) return complain(fmt::format("{}: {}", options.record, std::strerror(errno)));
     }
-    const Status done = monitor.attach(options.names, options.functions || !options.record.empty());
+    const Status done = monitor.attach(options.functions || !options.record.empty(), false);
     if (!done) return complain(done.error().text);
     LiveFeed feed(monitor, options, std::move(recording));
     return show(options, feed, wait);

@@ -245,7 +245,6 @@ TopTable lay_out_by(std::vector<Row> rows, const TopOrder& order, std::size_t co
         std::string line;
         for (const auto* field : shown) append(line, *field, text_of(*field, row));
         table.rows.push_back(std::move(line));
-        table.keys.push_back(key_of(row));
     }
     return table;
 }
@@ -318,11 +317,10 @@ TopTable lay_out(std::vector<FunctionRow> rows, const TopOrder& order, std::size
 std::vector<std::string> help_lines() {
     std::vector<std::string> out{
         "Keys",
-        "  q            quits; in a graph it goes back",
-        "  Enter        opens the selected row's last minutes as a graph; Esc goes back",
+        "  q            quits",
         "  < >          sort by the column to the left, to the right; r reverses",
         "  f            workqueues or functions, with --functions",
-        "  arrows, page keys, Home, End   select a row; Home: always the first one",
+        "  arrows, page keys, Home, End   scroll",
         "",
         "Columns (wq-tunectl(1), section TOP); - where a number cannot be known",
     };

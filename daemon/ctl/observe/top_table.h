@@ -37,7 +37,6 @@ struct TopTable {
     std::string header;
     std::size_t sorted_at = 0, sorted_width = 0;  // the sort column in the header; width 0: hidden
     std::vector<std::string> rows;
-    std::vector<RowKey> keys;  // of the rows
 };
 
 // The valid words for --sort, in the order of the columns: of workqueues, or of functions.

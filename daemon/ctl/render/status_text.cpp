@@ -208,7 +208,6 @@ std::vector<std::string> worth_lines(const json& status, std::int64_t now) {
 
 namespace {
 
-constexpr std::size_t kMostWork = 20;  // lines; --json has all
 
 std::string features_text(const json& kernel) {
     std::vector<std::string> features, differ;
@@ -232,32 +231,6 @@ std::string features_text(const json& kernel) {
     return text;
 }
 
-std::string work_text(const json& isolation) {
-    const double seconds = isolation.value("work_seconds", 0.0);
-    if (seconds <= 0)
-        return "\n" + wrapped(
-                          "Work on these CPUs is counted while pairs are measured; nothing was counted so "
-                          "far, or no "
-                          "daemon runs. `wq-tunectl status --isolation` counts it now.");
-    std::string out =
-        "\n" + wrapped(fmt::format(
-                   "Work items that started on them, counted during experiments, {:.0f} s in all:", seconds));
-    Table table({"ITEMS", "WORKQUEUE", "KIND", "FUNCTION"});
-    const json work = isolation.value("work", json::array());
-    for (std::size_t i = 0; i < work.size() && i < kMostWork; i++)
-        table.add({std::to_string(work[i].value("items", std::uint64_t{0})),
-                   text_in(work[i], "workqueue", "(soft interrupt)"), text_in(work[i], "kind", "-"),
-                   text_in(work[i], "function", "-")});
-    out += table.text();
-    if (work.size() > kMostWork)
-        out += fmt::format("and {} more; --json has them\n", work.size() - kMostWork);
-    if (const auto lost = isolation.value("work_lost", std::uint64_t{0}); lost > 0)
-        out += fmt::format("and {} of others, for which there was no room\n", plural(lost, "item"));
-    return out;
-}
-
-}  // namespace
-
 std::string isolated_cpus_text(const json& isolation) {
     Table table({"ISOLATED BY", "CPUS", "CGROUP"});
     bool any = !isolation["partitions"].empty();
@@ -275,12 +248,14 @@ std::string isolated_cpus_text(const json& isolation) {
     return out + wrapped("There are more cgroups than were looked at.");
 }
 
+}  // namespace
+
 std::string host_text(const json& status, bool verbose) {
     std::string out;
     if (verbose && status.contains("kernel")) out += features_text(status["kernel"]);
     if (!status.contains("isolation")) return out;
     const std::string cpus = isolated_cpus_text(status["isolation"]);
-    return cpus.empty() ? out : out + "\n" + cpus + work_text(status["isolation"]);
+    return cpus.empty() ? out : out + "\n" + cpus;
 }
 
 std::string verdict_text(const nlohmann::json& record) {

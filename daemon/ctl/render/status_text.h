@@ -47,12 +47,9 @@ std::string comparisons_text(const nlohmann::json& status, std::int64_t now);
 // several classes a line for each of the first three. Empty for a STATUS that does not know.
 std::vector<std::string> worth_lines(const nlohmann::json& status, std::int64_t now);
 
-// The part of `status` about the host: isolated CPUs with the work that ran on them, and if VERBOSE the
-// kernel's features. "" for a status without these keys.
+// The part of `status` about the host: isolated CPUs, and if VERBOSE the kernel's features. "" for a status
+// without these keys.
 std::string host_text(const nlohmann::json& status, bool verbose);
-
-// The CPUs of ISOLATION, a part of `status --json`, as a table; "" if none is isolated.
-std::string isolated_cpus_text(const nlohmann::json& isolation);
 
 // "smt against cache: improved, latency 8.1% better (7 to 9.2) in 23 pairs; lock wait ..." for an element of
 // `history --json`.
