@@ -294,9 +294,8 @@ class BpfCounters : public WorkCounters {
     Status load(Wanted wanted) {
         const Seen all{can_see_.entry, can_see_.exit && wanted.enqueue};
         Seen seen;
-        Error refused;
         auto skeleton = attach_seen(
-            all, [&](Seen now) { return attached(now, wanted.tails); }, seen, refused);
+            all, [&](Seen now) { return attached(now, wanted.tails); }, seen);
         if (!skeleton) return tl::unexpected(skeleton.error());
         if (seen.entry != all.entry) can_see_ = {false, false};
         if (seen.exit != all.exit) can_see_.exit = false;

@@ -33,18 +33,23 @@ Result<Skeleton> loaded_for(Seen seen, bool functions) {
     });
 }
 
-// Attaches in the reverse of the order in which an item passes the places, so that an item seen at one place
-// is also seen at the next.
+// Attaches what was loaded, in the reverse of the order in which an item passes the places, so that an item
+// seen at one place is also seen at the next.
 Status attach_all(top_bpf& skeleton) {
     auto& programs = skeleton.progs;
     auto& links = skeleton.links;
-    return attach_in_order("attaching the programs that watch work",
-                           {{programs.wqt_top_end, &links.wqt_top_end},
-                            {programs.wqt_top_start, &links.wqt_top_start},
-                            {programs.wqt_top_leave, &links.wqt_top_leave},
-                            {programs.wqt_top_queue, &links.wqt_top_queue},
-                            {programs.wqt_top_enter, &links.wqt_top_enter},
-                            {programs.wqt_top_tick, &links.wqt_top_tick}});
+    const BpfErrors errors;
+    for (const auto& [program, link] : {std::pair{programs.wqt_top_end, &links.wqt_top_end},
+                                        {programs.wqt_top_start, &links.wqt_top_start},
+                                        {programs.wqt_top_leave, &links.wqt_top_leave},
+                                        {programs.wqt_top_queue, &links.wqt_top_queue},
+                                        {programs.wqt_top_enter, &links.wqt_top_enter},
+                                        {programs.wqt_top_tick, &links.wqt_top_tick}}) {
+        if (!bpf_program__autoload(program)) continue;
+        *link = bpf_program__attach(program);
+        if (*link == nullptr) return errors.fail("attaching the programs that watch work", errno);
+    }
+    return {};
 }
 
 // The length of a scheduler tick, which is the resolution of the kernel's coarse clocks.
@@ -70,22 +75,12 @@ WorkTimes summed(const wq_times& times) {
     return out;
 }
 
-// The reason that PROGRAM, fentry or fexit, is missing: some kernels refuse to attach to a function.
-std::string why_not(const char* program, const Error& error) {
-    constexpr int kNotSupported = 524;  // the kernel's ENOTSUPP
-    const int code = error.code;
-    if (code == EPERM || code == EACCES || code == EOPNOTSUPP || code == kNotSupported)
-        return std::string("this kernel refuses ") + program;
-    return error.text;
-}
-
 class BpfMonitor : public WorkMonitor {
   public:
     Status attach(bool functions, bool kworkers) override {
         skeleton_.reset();
         limits_.clear();
         if (const auto there = walk(); !there) return tl::unexpected(there.error());
-        Error refused;
         auto skeleton = attach_seen(
             {.tick = kworkers},
             [&](Seen now) -> Result<Skeleton> {
@@ -94,13 +89,13 @@ class BpfMonitor : public WorkMonitor {
                 if (const auto done = attach_all(**out); !done) return tl::unexpected(done.error());
                 return out;
             },
-            seen_, refused);
+            seen_);
         if (!skeleton) return tl::unexpected(skeleton.error());
         const std::string enqueue = "the time in queue_work()";
         if (!seen_.entry)
-            limits_ = "the wait for pool->lock, " + enqueue + " (" + why_not("fentry", refused) + ")";
+            limits_ = "the wait for pool->lock, " + enqueue + " (this kernel refuses fentry)";
         else if (!seen_.exit)
-            limits_ = enqueue + " (" + why_not("fexit", refused) + ")";
+            limits_ = enqueue + " (this kernel refuses fexit)";
         if (kworkers && !seen_.tick) limits_ = "which kworker runs which function, " + limits_;
         skeleton_ = std::move(*skeleton);
         return {};

@@ -83,9 +83,6 @@ struct wq_pod {
     __u64 mask[]; /* mask_bytes bytes */
 };
 
-/* The largest MAX_NUMNODES of any architecture. */
-enum { WQ_MOST_NODES = 1024 };
-
 struct wq_mask {
     __u64 words[WQ_MOST_CPUS / 64];
 };
@@ -131,11 +128,6 @@ struct wq_dumped {
     __s32 scope;
     __s32 nice;
     struct wq_mask cpus;
-    __s32 nr_nodes; /* 0: this kernel does not count per node. The last entry is for no node */
-    struct {
-        __s32 active;
-        __s32 max;
-    } nodes[WQ_MOST_NODES + 1];
     __s32 rescuer_pid; /* 0: none */
     char rescuer_name[16];
     struct wq_mask rescuer_cpus;

@@ -29,7 +29,7 @@ class FakeCounters : public WorkCounters {
     std::optional<Error> attach_error;
     std::optional<Error> traffic_error;
     std::optional<Error> read_error;
-    std::string lacks;  // limits() returns this
+    std::string lacks;                             // limits() returns this
     Result<std::vector<KernelWorkqueue>> started;  // list_on() returns this
     // health() calls this.
     std::function<Result<std::vector<KernelWorkqueue>>()> healthy = [] {

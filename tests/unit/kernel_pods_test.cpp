@@ -4,9 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "as_nobody.h"
 #include "bpf/bpf_dump.h"
 #include "ctl/machine.h"
 #include "fake_machine.h"
@@ -210,19 +208,6 @@ TEST(KernelPods, ThatWereNotReadSayWhy) {
     EXPECT_EQ(pods_json(kernel, kTwoSockets)["why"], "BPF is denied");
     const std::string table = ctl::topology_table(kTwoSockets, kernel, 8, 40);
     EXPECT_THAT(table, HasSubstr("Computed from sysfs; BPF is denied\n"));
-    std::istringstream lines(table);
-    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 40U) << line;
-}
-
-TEST(KernelPods, ThatWereNotReadAreNamedOnce) {
-    const std::string text = test::as_nobody([] {
-        KernelInfo kernel;
-        const auto pods = read_kernel_pods();
-        kernel.pods_unread = pods ? "" : pods.error().text;
-        return ctl::why_not_its_own(kernel);
-    });
-    EXPECT_THAT(text, HasSubstr("Computed from sysfs; "));
-    EXPECT_EQ(text.find("pods"), text.rfind("pods")) << text;
 }
 
 // ---- pods file

@@ -160,20 +160,19 @@ TopInterval interval(unsigned rows) {
     TopInterval out;
     out.seconds = 1;
     out.workqueues.resize(rows);
-        return out;
+    return out;
 }
 
-TEST(TopScreen, NeedsACursorThatMoves) {
-    for (const char* term : {"dumb", "no-such-terminal"}) {
-        OnTerminal process(term, [&] {
-            const auto screen = TopScreen::open({});
-            if (screen) return 1;
-            const std::string expected =
-                std::string("this terminal cannot be used (TERM=") + term + "); --once prints a table";
-            return screen.error().text == expected ? 0 : 2;
-        });
-        EXPECT_EQ(process.exit_code(), 0) << term;
-    }
+TEST(TopScreen, NeedsATerminalThatIsKnown) {
+    OnTerminal process("no-such-terminal", [] {
+        const auto screen = TopScreen::open({});
+        if (screen) return 1;
+        return screen.error().text ==
+                       "this terminal cannot be used (TERM=no-such-terminal); --once prints a table"
+                   ? 0
+                   : 2;
+    });
+    EXPECT_EQ(process.exit_code(), 0);
 }
 
 int run_until_quit(TopScreen& screen) {
@@ -195,17 +194,15 @@ TEST(TopScreen, KeysScrollSortAndOpenTheHelp) {
             for (unsigned k = 0; k < 3; k++) one.workqueues[i].now.name += static_cast<char>('a' + i + k);
             one.workqueues[i].per_second = one.workqueues[i].items = 100 - i;
         }
-        screen->show(one, "");
-        return run_until_quit(*screen);
+        (*screen)->show(one, "");
+        return run_until_quit(**screen);
     });
     EXPECT_TRUE(process.shows("WORKQUEUE"));
     EXPECT_TRUE(process.shows("tuv"));
     const std::pair<const char*, const char*> steps[] = {
         {"\033OF", "xyz"},  // the End key in keypad mode of xterm
         {"\033OH", "abc"},  // Home
-        {"?", "rescuer"},
-        {"x", "WORKQUEUE"},
-        {">", "cpu"},
+        {"?", "rescuer"},  {"x", "WORKQUEUE"}, {">", "cpu"},
     };
     for (const auto& [keys, text] : steps) {
         process.type(keys);

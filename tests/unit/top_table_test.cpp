@@ -64,7 +64,6 @@ TEST(TopRates, PoolsSetAnewAreNoNegativeRate) {
     after.cpu_time_us = 600;
     const auto later = rates.add(at(4, {after}, {times(1, 110, 50)}))->workqueues.at(0);
     EXPECT_FALSE(later.reset);
-    EXPECT_TRUE(later.was_reset) << "its total is still younger than those of others";
     EXPECT_EQ(later.items, 10U) << "the kernel's count is good again";
     EXPECT_DOUBLE_EQ(later.cpu.value(), 200e-6);
 }
@@ -252,10 +251,6 @@ TEST(TopTable, SortsNumbersDownAndNamesUp) {
     EXPECT_THAT(names_of(rows, {"name", true}), ElementsAre("c", "b", "a"));
     EXPECT_THAT(names_of(rows, {"p99"}), ElementsAre("c", "b", "a")) << "no wait comes last";
     EXPECT_THAT(names_of(rows, {"total"}), ElementsAre("a", "b", "c")) << "equals by name";
-    const auto table = lay_out(rows, {"p99"}, 80);
-    EXPECT_THAT(table.header.substr(table.sorted_at, table.sorted_width), HasSubstr("P99"));
-    EXPECT_EQ(lay_out(rows, {"name"}, 80).sorted_at, 0U);
-    EXPECT_EQ(lay_out(rows, {"rescued"}, 40).sorted_width, 0U);
 }
 
 TEST(TopTable, EveryKeySorts) {
@@ -280,7 +275,7 @@ TEST(TopTable, EveryKeySorts) {
     }
 }
 
-TEST(TopTable, WhatCannotHappenIsNotZeroAndATotalThatBeganAnewIsMarked) {
+TEST(TopTable, WhatCannotHappenIsNotZero) {
     auto one = row("a", 1);
     const auto line = [&] { return lay_out({one}, {"rate"}, 160).rows.at(0); };
     one.now.unbound = false;
@@ -292,9 +287,6 @@ TEST(TopTable, WhatCannotHappenIsNotZeroAndATotalThatBeganAnewIsMarked) {
     one.cpu.reset();
     EXPECT_THAT(line(), HasSubstr(" 1      -     -"));
     EXPECT_THAT(line(), EndsWith("-     -       -      0       0"));
-    EXPECT_THAT(line(), Not(HasSubstr("*")));
-    one.was_reset = true;
-    EXPECT_THAT(line(), HasSubstr("123k*"));
 }
 
 TEST(TopTable, NumbersAreShort) {

@@ -47,7 +47,8 @@ class Look {
                     bypass && *bypass != CryptBypass{})
                     out_.bypassed[name] = *bypass;
         const auto threshold = read_file(tools.paths.parameters() + "/cpu_intensive_thresh_us").value_or("");
-        if (const auto us = number_of<std::uint64_t>(threshold.substr(0, threshold.find('\n'))); us && *us > 0)
+        if (const auto us = number_of<std::uint64_t>(threshold.substr(0, threshold.find('\n')));
+            us && *us > 0)
             out_.hog_ns = *us * 1000;
     }
 
@@ -75,7 +76,7 @@ class Look {
         if (!last) return tl::unexpected(last.error());
         out_.ran = std::move(last->ran);
         lost(last->lost_ticks, "sample", " of kworkers: there was no room");
-        out_.work = *rates_.add(std::move(*last));
+        out_.work = rates_.add(std::move(*last)).value();
         lost(out_.work.lost, "item", ": not timed (no room, or queued again before the start)");
         out_.kworkers = kworkers_.uses();
         for (auto& one : out_.kworkers) {

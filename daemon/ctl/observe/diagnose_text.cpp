@@ -127,8 +127,9 @@ class DiagnosisText {
 
     void say_lock(const Json& wq) {
         if (number(wq, "lock_share") < kLockShare) return;
-        std::string line = fmt::format("{:.0f}% of the time in the queue is waiting for pool->lock ({} per item",
-                                       number(wq, "lock_share") * 100, time_in(wq, "lock_ns"));
+        std::string line =
+            fmt::format("{:.0f}% of the time in the queue is waiting for pool->lock ({} per item",
+                        number(wq, "lock_share") * 100, time_in(wq, "lock_ns"));
         if (number(wq, "lock_cpu") >= kLeastCpu)
             line += fmt::format(", {:.2f} CPUs spin for it", number(wq, "lock_cpu"));
         line += ").";
@@ -169,7 +170,8 @@ class DiagnosisText {
         const bool finer = contended && !wq.at("finer").empty();
         if (!finer && wq.at("coarser").empty()) return;
         if (!finer)
-            say(fmt::format("Each core has a pool of its own, since `{}` is one core here (as in virtual "
+            say(
+                fmt::format("Each core has a pool of its own, since `{}` is one core here (as in virtual "
                             "machines of one-core sockets). A coarser scope may spread the work better; a "
                             "comparison under your load tells:",
                             word_in(wq, "scope")));
@@ -207,17 +209,20 @@ class DiagnosisText {
 
     void say_events(const Json& wq) {
         if (const double hogs = number(wq, "cpu_hogs"); hogs > 0)
-            say(fmt::format("{} held a CPU for more than {}. The kernel may log \"hogged CPU ... consider "
+            say(
+                fmt::format("{} held a CPU for more than {}. The kernel may log \"hogged CPU ... consider "
                             "switching to WQ_UNBOUND\": that is for the authors of the driver, since other "
                             "work of that CPU had to wait. No setting changes it.",
                             items_text(hogs), time_text(static_cast<double>(look_.hog_ns))));
         if (number(wq, "mayday") > 0 || number(wq, "rescued") > 0)
-            say(fmt::format("Its pool could not get another kworker in time and called the rescuer ({} "
+            say(
+                fmt::format("Its pool could not get another kworker in time and called the rescuer ({} "
                             "calls, {} items rescued): memory is short, or forking is slow. While that "
                             "lasts one thread does all of this work.",
                             number(wq, "mayday"), number(wq, "rescued")));
         if (const double stalled = number(wq, "stalled"); stalled > 0)
-            say(fmt::format("{} {} in flight, and none began or ended meanwhile. If no kworker takes what is "
+            say(
+                fmt::format("{} {} in flight, and none began or ended meanwhile. If no kworker takes what is "
                             "queued for 30 s (workqueue.watchdog_thresh), the kernel logs \"BUG: workqueue "
                             "lockup - pool ...\" and \"Showing busy workqueues and worker pools\", with all "
                             "items; `echo t >/proc/sysrq-trigger` prints these now.",
@@ -262,7 +267,8 @@ class DiagnosisText {
             const std::string work = word_in(one, "work"), sleeps_in = word_in(one, "sleeps_in");
             begin(fmt::format("{} did not run at all: it sleeps in the middle of an item{}",
                               word_in(one, "name"), work.empty() ? "" : " of " + work));
-            say(fmt::format("It waits{}. It uses no CPU but counts in the load average. `cat "
+            say(
+                fmt::format("It waits{}. It uses no CPU but counts in the load average. `cat "
                             "/proc/PID/stack` shows what it waits for.",
                             sleeps_in.empty() ? "" : " in " + sleeps_in));
         }
@@ -288,8 +294,9 @@ class DiagnosisText {
         for (std::size_t i = shown; i < work.size(); i++) rest += number(work[i], "cpu");
         std::string line = "All " + use + ".";
         if (rest >= 0.005)
-            line += fmt::format(" {} used {:.2f} together.",
-                                (shown > 0 ? "Another " : "") + plural(work.size() - shown, "function"), rest);
+            line +=
+                fmt::format(" {} used {:.2f} together.",
+                            (shown > 0 ? "Another " : "") + plural(work.size() - shown, "function"), rest);
         if (number(d_, "unsampled") >= 0.1)
             line += fmt::format(
                 " Of the total, {:.2f} was used by kworkers that no scheduler tick found running.",

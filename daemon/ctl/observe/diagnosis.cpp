@@ -68,8 +68,8 @@ void add_pools(Json& out, const KernelDump& dump, const DumpedWorkqueue& wq, con
         if (online.has(cpu)) most = std::max(most, ++cpus_by_pool[pool]);
     for (const auto& other : dump.workqueues)
         others += &other != &wq && std::ranges::any_of(other.pools, [&](const auto& entry) {
-                      return cpus_by_pool.contains(entry.second);
-                  });
+            return cpus_by_pool.contains(entry.second);
+        });
     if (most == 0) return;
     out["pool_cpus"] = most;
     out["pool_shared"] = others;
@@ -270,7 +270,7 @@ class Diagnoser {
             before.in_flight > 0 && now.started == before.started && now.completed == before.completed;
         Json out{{"name", now.name},
                  {"id", row.id},
-                 {"kind", now.bh                ? "bh"
+                 {"kind", now.bh              ? "bh"
                           : dumped != nullptr ? dumped->kind
                           : now.unbound       ? "unbound"
                                               : "per-cpu"},

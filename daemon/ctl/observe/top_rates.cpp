@@ -89,8 +89,7 @@ std::optional<TopInterval> TopRates::add(WorkSample sample) {
         if (const auto* timed = found(sample.times, one.address))
             add_times(row, *timed, found(before_.times, one.address));
         add_kernel_counts(row, earlier != nullptr ? &earlier->last : nullptr, out.seconds);
-        row.was_reset = row.reset || (earlier != nullptr && earlier->was_reset);
-        known[key] = {row.id, row.was_reset, one};
+        known[key] = {row.id, one};
         rows[one.address] = out.workqueues.size();
         out.workqueues.push_back(std::move(row));
     }

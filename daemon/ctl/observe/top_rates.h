@@ -19,7 +19,6 @@ struct WorkqueueRow {
     KernelWorkqueue now;     // the kernel's totals at the end of the interval
     KernelWorkqueue before;  // those at its start; 0 for a new workqueue
     bool reset = false;      // its pools were replaced in this interval, so its counts are not usable
-    bool was_reset = false;  // reset in this or an earlier interval: its totals start later than others'
 
     std::uint64_t items = 0;  // started items, counted by the kernel; only timed items if it was reset
     double per_second = 0;
@@ -63,7 +62,6 @@ class TopRates {
   private:
     struct Known {
         unsigned id = 0;
-        bool was_reset = false;
         KernelWorkqueue last;
     };
     using Key = std::pair<std::uint64_t, std::string>;  // the address may be reused for another workqueue

@@ -7,7 +7,6 @@
 #include <curses.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
-#include <term.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -38,15 +37,6 @@ void put(int line, const std::string& text, attr_t attributes = A_NORMAL) {
     attrset(A_NORMAL);
 }
 
-// Whether the terminal in TERM can move the cursor. ("dumb" can be opened, but the lines then scroll.)
-bool can_move() {
-    int error = 0;
-    if (setupterm(nullptr, STDOUT_FILENO, &error) != OK) return false;
-    const bool can = cursor_address != nullptr;
-    del_curterm(cur_term);
-    return can;
-}
-
 // Ctrl-S would stop the output and block us.
 void ignore_stop_key() {
     termios now{};
@@ -63,14 +53,8 @@ TopScreen::TopScreen(const TopOptions& options)
     if (!options.order.key.empty()) orders_[functions_] = options.order;
 }
 
-TopScreen::TopScreen(TopScreen&& other) noexcept
-    : open_(std::exchange(other.open_, false)),
-      has_functions_(other.has_functions_),
-      functions_(other.functions_),
-      orders_{std::move(other.orders_[0]), std::move(other.orders_[1])} {}
-
-Result<TopScreen> TopScreen::open(const TopOptions& options) {
-    if (!can_move() || newterm(nullptr, stdout, stdin) == nullptr) {
+Result<std::unique_ptr<TopScreen>> TopScreen::open(const TopOptions& options) {
+    if (newterm(nullptr, stdout, stdin) == nullptr) {
         const char* name = ::getenv("TERM");
         return fail(fmt::format("this terminal cannot be used (TERM={}); --once prints a table",
                                 name != nullptr ? name : ""));
@@ -82,11 +66,11 @@ Result<TopScreen> TopScreen::open(const TopOptions& options) {
     keypad(stdscr, TRUE);
     set_escdelay(kEscapeDelay);
     curs_set(0);
-    return TopScreen(options);
+    return std::unique_ptr<TopScreen>(new TopScreen(options));
 }
 
 TopScreen::~TopScreen() {
-    if (open_) endwin();
+    endwin();
 }
 
 void TopScreen::show(TopInterval interval, const std::string& limits) {
@@ -117,9 +101,6 @@ void TopScreen::draw_table(const TopTable& table) {
     // Leaves no line empty that a row could fill.
     scrolled_ = std::min(scrolled_, table.rows.size() - std::min(page(), table.rows.size()));
     put(kTableAt, fmt::format("{:<{}}", table.header, COLS), A_REVERSE);
-    if (table.sorted_width > 0)
-        mvchgat(kTableAt, static_cast<int>(table.sorted_at), static_cast<int>(table.sorted_width),
-                A_REVERSE | A_BOLD | A_UNDERLINE, 0, nullptr);
     for (std::size_t i = 0; i < page() && scrolled_ + i < table.rows.size(); i++)
         put(kTableAt + 1 + static_cast<int>(i), table.rows[scrolled_ + i]);
     put(LINES - 1,
@@ -128,11 +109,8 @@ void TopScreen::draw_table(const TopTable& table) {
         A_DIM);
 }
 
-// The note on the `*` in the table comes first, because a narrow terminal cuts the line.
 std::string TopScreen::notes() const {
     std::vector<std::string> notes;
-    const bool reset = std::ranges::any_of(interval_->workqueues, &WorkqueueRow::was_reset);
-    if (reset && !functions_) notes.emplace_back(kResetNote);
     if (interval_->lost > 0) notes.push_back(fmt::format("not timed: {}", plural(interval_->lost, "item")));
     if (!limits_.empty()) notes.push_back(limits_);
     return fmt::format("{}", fmt::join(notes, "  "));

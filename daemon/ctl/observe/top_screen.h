@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -14,9 +15,9 @@ namespace wq::ctl {
 class TopScreen {
   public:
     // Error: the terminal cannot be used for a screen.
-    static Result<TopScreen> open(const TopOptions& options);
-    TopScreen(TopScreen&& other) noexcept;
-    TopScreen& operator=(TopScreen&&) = delete;
+    static Result<std::unique_ptr<TopScreen>> open(const TopOptions& options);
+    TopScreen(const TopScreen&) = delete;
+    TopScreen& operator=(const TopScreen&) = delete;
     ~TopScreen();
 
     // Shows the next interval with the note LIMITS.
@@ -37,11 +38,10 @@ class TopScreen {
     void move_rows(int key);
     bool take_key(int key);
 
-    bool open_ = true;
     bool has_functions_;
-    bool functions_;      // shows functions instead of workqueues
-    bool help_ = false;   // shows the help
-    TopOrder orders_[2];  // order of workqueues, of functions
+    bool functions_;            // shows functions instead of workqueues
+    bool help_ = false;         // shows the help
+    TopOrder orders_[2];        // order of workqueues, of functions
     std::size_t scrolled_ = 0;  // rows above the first visible one
     std::optional<TopInterval> interval_;
     std::string limits_;

@@ -208,7 +208,6 @@ std::vector<std::string> worth_lines(const json& status, std::int64_t now) {
 
 namespace {
 
-
 std::string features_text(const json& kernel) {
     std::vector<std::string> features, differ;
     for (const NamedFeature& feature : kFeatures) {
