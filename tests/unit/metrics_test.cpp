@@ -303,10 +303,13 @@ TEST_F(MetricsTest, OfManyVerdictsTheNewestStand) {
 
 TEST_F(MetricsTest, WorkOnIsolatedCpus) {
     EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_isolated"))) << "no CPU is isolated";
-    isolated_.add({4, 5}, {{1, "mm_percpu_wq", 100}, {2, "events", 7}});
+    KernelWorkqueue percpu{.address = 1, .name = "mm_percpu_wq", .started = 100};
+    const KernelWorkqueue events{.address = 2, .name = "events", .started = 7};
+    isolated_.add({4, 5}, {percpu, events});
     EXPECT_EQ(value("wq_tuned_isolated_cpus"), 2);
     EXPECT_EQ(value("wq_tuned_isolated_items_total{workqueue=\"events\"}"), 0) << "it counts from now on";
-    isolated_.add({4, 5}, {{1, "mm_percpu_wq", 140}, {2, "events", 7}});
+    percpu.started = 140;
+    isolated_.add({4, 5}, {percpu, events});
     EXPECT_EQ(value("wq_tuned_isolated_items_total{workqueue=\"mm_percpu_wq\"}"), 40);
     EXPECT_EQ(value("wq_tuned_isolated_items_total{workqueue=\"events\"}"), 0);
 }
