@@ -28,7 +28,7 @@ endfunction()
 
 set(bpf ${CMAKE_CURRENT_SOURCE_DIR}/bpf)
 set(bpf_objects "")
-foreach(name counters dump profile top workqueues)
+foreach(name counters dump top workqueues)
     wq_tuned_bpf(wq-tuned-core ${bpf}/${name}.bpf.c ${bpf}/kernel_types.h ${bpf}/bpf_shared.h ${bpf}/bpf_work.h)
     list(APPEND bpf_objects ${CMAKE_CURRENT_BINARY_DIR}/bpf/${name}.bpf.o)
 endforeach()

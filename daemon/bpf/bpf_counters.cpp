@@ -35,10 +35,8 @@ void set(std::uint32_t& word, std::uint32_t value) {
     std::atomic_ref(word).store(value, std::memory_order_seq_cst);
 }
 
-Result<Skeleton> attached(Seen seen, bool tails, const CpuSet& watched) {
+Result<Skeleton> attached(Seen seen, bool tails) {
     auto skeleton = loaded<counters_bpf>("loading the counters", [&](counters_bpf& object) {
-        object.rodata->watching = set_cpus(object.rodata->watched_cpus, watched);
-        if (!object.rodata->watching) bpf_map__set_max_entries(object.maps.watched, 1);  // never used
         object.rodata->entry_seen = seen.entry;
         object.rodata->exit_seen = seen.exit;
         object.rodata->tails = tails;
@@ -225,27 +223,9 @@ class BpfCounters : public WorkCounters {
     }
 
     void detach() override {
-        add_watched(watched_);
         skeleton_.reset();
         targets_.clear();
     }
-
-    // Discards the sums, because they are of other CPUs.
-    void watch(const CpuSet& cpus) override {
-        if (cpus == to_watch_) return;
-        detach();
-        watched_ = {};
-        to_watch_ = cpus;
-    }
-
-    Watched watched() override {
-        Watched all = watched_;
-        add_watched(all);
-        std::ranges::stable_sort(all.work, std::ranges::greater{}, &WatchedWork::items);
-        return all;
-    }
-
-    ~BpfCounters() override { BpfCounters::detach(); }
 
     Result<std::map<std::string, Traffic>> traffic() override {
         const auto all = list();
@@ -309,16 +289,14 @@ class BpfCounters : public WorkCounters {
     Status load(Wanted wanted) {
         const Seen all{can_see_.entry, can_see_.exit && wanted.enqueue};
         Seen seen;
-        Error refused;
         auto skeleton = attach_seen(
-            all, [&](Seen now) { return attached(now, wanted.tails, to_watch_); }, seen, refused);
+            all, [&](Seen now) { return attached(now, wanted.tails); }, seen);
         if (!skeleton) return tl::unexpected(skeleton.error());
         if (seen.entry != all.entry) can_see_ = {false, false};
         if (seen.exit != all.exit) can_see_.exit = false;
         limits_ = limits_of(seen, wanted);
         skeleton_ = std::move(*skeleton);
         wanted_ = wanted;
-        attached_at_ = std::chrono::steady_clock::now();
         return {};
     }
 
@@ -374,18 +352,6 @@ class BpfCounters : public WorkCounters {
         return {};
     }
 
-    // Adds the current content of the kernel's map. Nothing deletes its entries.
-    void add_watched(Watched& all) const {
-        if (!skeleton_ || !skeleton_->rodata->watching) return;
-        const std::chrono::duration<double> attached = std::chrono::steady_clock::now() - attached_at_;
-        all.seconds += attached.count();
-        all.lost += skeleton_->bss->watched_lost;
-        for_each<wq_watch_key, wq_watched>(
-            skeleton_->maps.watched, [&](const wq_watch_key& key, const wq_watched& found) {
-                all.add({sysfs_name(key.workqueue), key.per_cpu != 0, found.function, found.items});
-            });
-    }
-
     std::string refusal_;  // why nothing may be counted; "" otherwise
     std::optional<WorkqueueWalk> walk_;
     Skeleton skeleton_;
@@ -394,9 +360,6 @@ class BpfCounters : public WorkCounters {
     std::vector<Counted> targets_;
     std::array<std::uint32_t, kTargets> numbers_{};  // number of each target's latest window
     std::string limits_;
-    CpuSet to_watch_;
-    Watched watched_;  // sums of past attachments
-    std::chrono::steady_clock::time_point attached_at_;
 };
 
 }  // namespace

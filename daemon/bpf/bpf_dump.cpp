@@ -32,20 +32,13 @@ struct MaskLayout {
     std::uint32_t mask_bytes = 0;  // size of a mask, a multiple of 8
 };
 
-// What the list in "possible" of FOLDER names. Error: nothing.
-Result<CpuSet> read_possible(const char* folder) {
-    const std::string path = fmt::format("/sys/devices/system/{}/possible", folder);
-    const auto text = read_file(path);
-    if (!text) return tl::unexpected(text.error());
-    auto possible = CpuSet::parse_list(*text);
-    if (!possible) return tl::unexpected(possible.error().in(path));
-    if (possible->empty()) return fail(path + " is empty");
-    return possible;
-}
-
 Result<MaskLayout> read_mask_layout() {
-    const auto possible = read_possible("cpu");
-    if (!possible) return tl::unexpected(possible.error());
+    constexpr auto kPossible = "/sys/devices/system/cpu/possible";
+    const auto text = read_file(kPossible);
+    if (!text) return tl::unexpected(text.error());
+    const auto possible = CpuSet::parse_list(*text);
+    if (!possible) return tl::unexpected(possible.error().in(kPossible));
+    if (possible->empty()) return fail(std::string(kPossible) + " is empty");
     MaskLayout out{*possible};
     out.nr_cpus = possible->cpus().back() + 1;
     out.mask_bytes = (out.nr_cpus + 63) / 64 * 8;
@@ -76,16 +69,15 @@ Status run_pods(const Skeleton& skeleton, const MaskLayout& layout, KernelPods& 
     return {};
 }
 
-// NR_NODES 0: only the program that reads the pods.
-Result<Skeleton> load(const MaskLayout& layout, std::uint32_t nr_nodes, const char* what) {
-    if (layout.nr_cpus > WQ_MOST_CPUS || nr_nodes > WQ_MOST_NODES)
-        return fail_errno(fmt::format("{}: {} CPUs, {} nodes", what, layout.nr_cpus, nr_nodes), E2BIG);
+// Unless ALL: only the program that reads the pods.
+Result<Skeleton> load(const MaskLayout& layout, bool all, const char* what) {
+    if (layout.nr_cpus > WQ_MOST_CPUS)
+        return fail_errno(fmt::format("{}: {} CPUs", what, layout.nr_cpus), E2BIG);
     return loaded<dump_bpf>(what, [&](dump_bpf& object) {
         object.rodata->nr_cpus = layout.nr_cpus;
         object.rodata->mask_bytes = layout.mask_bytes;
-        object.rodata->nr_nodes = nr_nodes;
         for (bpf_program* other : {object.progs.wqt_find, object.progs.wqt_pools, object.progs.wqt_workqueue})
-            bpf_program__set_autoload(other, nr_nodes > 0);
+            bpf_program__set_autoload(other, all);
         bpf_map__set_value_size(object.maps.pods, static_cast<unsigned>(sizeof(wq_pod) + layout.mask_bytes));
         bpf_map__set_max_entries(object.maps.pods, WQ_SCOPES * layout.nr_cpus);
     });
@@ -196,9 +188,6 @@ class Reader {
             if (dumped.pools[cpu] >= 0) out.pools[cpu] = dumped.pools[cpu];
         if (dumped.default_pool >= 0) out.default_pool = dumped.default_pool;
         out.max_active = dumped.max_active;
-        for (int i = 0; i < dumped.nr_nodes; i++)
-            out.nodes.push_back(
-                {i + 1 < dumped.nr_nodes ? i : -1, dumped.nodes[i].active, dumped.nodes[i].max});
         if (dumped.rescuer_pid != 0)
             out.rescuer =
                 DumpedRescuer{dumped.rescuer_name, dumped.rescuer_pid, cpus_of(dumped.rescuer_cpus)};
@@ -217,10 +206,7 @@ class Reader {
 Result<KernelDump> read_once() {
     const auto layout = read_mask_layout();
     if (!layout) return tl::unexpected(layout.error().in(kWhat));
-    const auto nodes = read_possible("node");
-    const bool no_numa = !nodes && nodes.error().code == ENOENT;
-    if (!nodes && !no_numa) return tl::unexpected(nodes.error().in(kWhat));
-    auto skeleton = load(*layout, no_numa ? 1 : nodes->cpus().back() + 1, kWhat);  // the kernel's nr_node_ids
+    auto skeleton = load(*layout, true, kWhat);
     if (!skeleton) return tl::unexpected(skeleton.error());
     return Reader(std::move(*skeleton), *layout).read();
 }
@@ -251,7 +237,7 @@ Result<KernelDump> read_kernel_dump() {
 Result<KernelPods> read_kernel_pods() {
     const auto layout = read_mask_layout();
     if (!layout) return tl::unexpected(layout.error().in(kPods));
-    const auto skeleton = load(*layout, 0, kPods);
+    const auto skeleton = load(*layout, false, kPods);
     if (!skeleton) return tl::unexpected(skeleton.error());
     KernelPods out;
     if (auto done = run_pods(*skeleton, *layout, out, kPods); !done) return tl::unexpected(done.error());

@@ -29,13 +29,6 @@ struct DumpedPool {
     bool bh = false;
 };
 
-// Active work of an unbound workqueue on a NUMA node, and its limit (since 6.9).
-struct DumpedNode {
-    int node = -1;  // -1: no specific node
-    int active = 0;
-    int max = 0;
-};
-
 struct DumpedRescuer {
     std::string name;  // name of its task
     int pid = 0;
@@ -59,7 +52,6 @@ struct DumpedWorkqueue {
     std::map<unsigned, int> pools;     // CPU -> pool
     std::optional<int> default_pool;   // only unbound and ordered workqueues
     int max_active = 0;
-    std::vector<DumpedNode> nodes;
     std::optional<DumpedRescuer> rescuer;
 };
 
@@ -75,8 +67,8 @@ struct KernelDump {
 
 // Reads all worker pools, workqueues and pods of the running kernel, and unloads everything. Needs BTF,
 // CAP_BPF, CAP_PERFMON and, for the addresses of variables, CAP_SYSLOG with kernel.kptr_restrict below 2. The
-// error says which is missing, or is EAGAIN if the list of workqueues changed during each of three tries. Up
-// to 16384 CPUs and 1024 nodes.
+// error says which is missing, or is EAGAIN if the list of workqueues changed during each of three tries.
+// Up to 16384 CPUs.
 Result<KernelDump> read_kernel_dump();
 
 // Reads only the pods, which the kernel made at boot (kernel/workqueue.c, wq_pod_types). Needs the same.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "bpf/work_monitor.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <optional>
 #include <set>
 
@@ -19,42 +19,45 @@ namespace {
 
 using Skeleton = OwnedSkeleton<top_bpf>;
 
-bool is_named(const KernelWorkqueue& workqueue, const std::vector<std::string>& names) {
-    return names.empty() || std::ranges::find(names, workqueue.name) != names.end();
-}
-
-// Adds existing workqueues to the map, one by one, because the map may not have room for all.
-void add_named(const top_bpf& skeleton, const std::vector<KernelWorkqueue>& workqueues) {
-    const wq_times none{};
-    for (const auto& one : workqueues)
-        bpf_map__update_elem(skeleton.maps.times, &one.address, sizeof(one.address), &none, sizeof(none),
-                             BPF_NOEXIST);
-}
-
-Result<Skeleton> load(Seen seen, bool only_named, bool functions) {
+Result<Skeleton> loaded_for(Seen seen, bool functions) {
     return loaded<top_bpf>("loading the programs that watch work", [&](top_bpf& object) {
-        object.rodata->only_named = only_named;
         object.rodata->functions_too = functions;
         object.rodata->preemptible = kernel_offers("bpf_preempt_disable");
         object.rodata->exit_seen = seen.exit;
         bpf_program__set_autoload(object.progs.wqt_top_enter, seen.entry);
         bpf_program__set_autoload(object.progs.wqt_top_leave, seen.exit);
         bpf_program__set_autoload(object.progs.wqt_top_end, functions);
+        bpf_program__set_autoload(object.progs.wqt_top_tick, seen.tick);
         if (!functions) bpf_map__set_max_entries(object.maps.functions, 1);  // not used
+        if (!seen.tick) bpf_map__set_max_entries(object.maps.ran, 1);
     });
 }
 
-// Attaches in the reverse of the order in which an item passes the places, so that an item seen at one place
-// is also seen at the next.
+// Attaches what was loaded, in the reverse of the order in which an item passes the places, so that an item
+// seen at one place is also seen at the next.
 Status attach_all(top_bpf& skeleton) {
     auto& programs = skeleton.progs;
     auto& links = skeleton.links;
-    return attach_in_order("attaching the programs that watch work",
-                           {{programs.wqt_top_end, &links.wqt_top_end},
-                            {programs.wqt_top_start, &links.wqt_top_start},
-                            {programs.wqt_top_leave, &links.wqt_top_leave},
-                            {programs.wqt_top_queue, &links.wqt_top_queue},
-                            {programs.wqt_top_enter, &links.wqt_top_enter}});
+    const BpfErrors errors;
+    for (const auto& [program, link] : {std::pair{programs.wqt_top_end, &links.wqt_top_end},
+                                        {programs.wqt_top_start, &links.wqt_top_start},
+                                        {programs.wqt_top_leave, &links.wqt_top_leave},
+                                        {programs.wqt_top_queue, &links.wqt_top_queue},
+                                        {programs.wqt_top_enter, &links.wqt_top_enter},
+                                        {programs.wqt_top_tick, &links.wqt_top_tick}}) {
+        if (!bpf_program__autoload(program)) continue;
+        *link = bpf_program__attach(program);
+        if (*link == nullptr) return errors.fail("attaching the programs that watch work", errno);
+    }
+    return {};
+}
+
+// The length of a scheduler tick, which is the resolution of the kernel's coarse clocks.
+std::uint64_t tick_ns() {
+    timespec length{};
+    ::clock_getres(CLOCK_MONOTONIC_COARSE, &length);
+    return static_cast<std::uint64_t>(length.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(length.tv_nsec);
 }
 
 WorkTimes summed(const wq_times& times) {
@@ -72,77 +75,60 @@ WorkTimes summed(const wq_times& times) {
     return out;
 }
 
-// The reason that PROGRAM, fentry or fexit, is missing: some kernels refuse to attach to a function.
-std::string why_not(const char* program, const Error& error) {
-    constexpr int kNotSupported = 524;  // the kernel's ENOTSUPP
-    const int code = error.code;
-    if (code == EPERM || code == EACCES || code == EOPNOTSUPP || code == kNotSupported)
-        return std::string("this kernel refuses ") + program;
-    return error.text;
-}
-
 class BpfMonitor : public WorkMonitor {
   public:
-    Status attach(const std::vector<std::string>& names, bool functions) override {
+    Status attach(bool functions, bool kworkers) override {
         skeleton_.reset();
-        names_ = names;
         limits_.clear();
-        const auto there = list_named();
-        if (!there) return tl::unexpected(there.error());
-        for (const auto& name : names)
-            if (std::ranges::find(*there, name, &KernelWorkqueue::name) == there->end())
-                return fail("there is no workqueue '" + name + "'", ENOENT);
-        return attach_probes(*there, functions);
+        if (const auto there = walk(); !there) return tl::unexpected(there.error());
+        auto skeleton = attach_seen(
+            {.tick = kworkers},
+            [&](Seen now) -> Result<Skeleton> {
+                auto out = loaded_for(now, functions);
+                if (!out) return out;
+                if (const auto done = attach_all(**out); !done) return tl::unexpected(done.error());
+                return out;
+            },
+            seen_);
+        if (!skeleton) return tl::unexpected(skeleton.error());
+        const std::string enqueue = "the time in queue_work()";
+        if (!seen_.entry)
+            limits_ = "the wait for pool->lock, " + enqueue + " (this kernel refuses fentry)";
+        else if (!seen_.exit)
+            limits_ = enqueue + " (this kernel refuses fexit)";
+        if (kworkers && !seen_.tick) limits_ = "which kworker runs which function, " + limits_;
+        skeleton_ = std::move(*skeleton);
+        return {};
     }
 
     Result<WorkSample> sample() override {
         WorkSample out;
         if (skeleton_) read_probes(out);
-        auto there = list_named();
+        const auto loaded = walk();
+        auto there = loaded ? (*loaded)->list() : tl::unexpected(loaded.error());
         if (!there) return tl::unexpected(there.error());
         if (skeleton_) forget_gone(*there, out);
-        if (skeleton_ && !names_.empty()) add_named(*skeleton_, *there);
         out.workqueues = std::move(*there);
         out.seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
         return out;
     }
 
+    Result<std::vector<KernelWorkqueue>> list_on(const CpuSet& cpus) override {
+        const auto loaded = walk();
+        return loaded ? (*loaded)->list_on(cpus) : tl::unexpected(loaded.error());
+    }
+
     [[nodiscard]] std::string limits() const override { return limits_; }
 
   private:
-    Result<std::vector<KernelWorkqueue>> list_named() {
+    Result<WorkqueueWalk*> walk() {
         if (!walk_) {
             auto loaded = WorkqueueWalk::load();
             if (!loaded) return tl::unexpected(loaded.error());
             walk_.emplace(std::move(*loaded));
         }
-        auto all = walk_->list();
-        if (all) std::erase_if(*all, [this](const auto& one) { return !is_named(one, names_); });
-        return all;
-    }
-
-    Status attach_probes(const std::vector<KernelWorkqueue>& there, bool functions) {
-        Seen seen;
-        Error refused;
-        auto skeleton = attach_seen(
-            {},
-            [&](Seen now) -> Result<Skeleton> {
-                auto out = load(now, !names_.empty(), functions);
-                if (!out) return out;
-                if (!names_.empty()) add_named(**out, there);
-                if (const auto done = attach_all(**out); !done) return tl::unexpected(done.error());
-                return out;
-            },
-            seen, refused);
-        if (!skeleton) return tl::unexpected(skeleton.error());
-        const std::string enqueue = "the time in queue_work()";
-        if (!seen.entry)
-            limits_ = "the wait for pool->lock, " + enqueue + " (" + why_not("fentry", refused) + ")";
-        else if (!seen.exit)
-            limits_ = enqueue + " (" + why_not("fexit", refused) + ")";
-        skeleton_ = std::move(*skeleton);
-        return {};
+        return &*walk_;
     }
 
     void read_probes(WorkSample& out) const {
@@ -154,6 +140,13 @@ class BpfMonitor : public WorkMonitor {
             skeleton_->maps.functions, [&](const wq_function_key& key, const wq_function& one) {
                 out.functions[{key.workqueue, key.function}] = {one.function, one.items, one.busy};
             });
+        if (!seen_.tick) return;
+        out.ran.emplace();
+        out.lost_ticks = skeleton_->bss->lost_ticks;
+        for_each<wq_ran_key, wq_ran>(skeleton_->maps.ran, [&](const wq_ran_key& key, const wq_ran& one) {
+            out.ran->push_back({key.workqueue, one.function, static_cast<int>(key.pid), one.comm,
+                                one.ticks * tick_ns(), one.longest});
+        });
     }
 
     // Deletes the entries of workqueues that no longer exist. SAMPLE was read before the list, so a workqueue
@@ -171,9 +164,9 @@ class BpfMonitor : public WorkMonitor {
         }
     }
 
-    std::vector<std::string> names_;
     std::optional<WorkqueueWalk> walk_;
     Skeleton skeleton_;  // null: no probes are attached
+    Seen seen_;
     std::string limits_;
 };
 

@@ -74,18 +74,6 @@ struct wq_enqueued {
 /* The largest NR_CPUS of any architecture. */
 enum { WQ_MOST_CPUS = 16384 };
 
-/* Work that started on watched CPUs. WORKQUEUE is empty if the work ran in a softirq: without a worker it is
- * not known. */
-struct wq_watch_key {
-    char workqueue[32];
-    __u64 function;
-    __u64 per_cpu;
-};
-struct wq_watched {
-    __u64 items;
-    char function[96]; /* its name, and the module's: "kcryptd_crypt [dm_crypt]" */
-};
-
 /* The affinity scopes, in the order of wq::Scope. */
 enum { WQ_SCOPES = 6 };
 
@@ -94,9 +82,6 @@ struct wq_pod {
     __s64 node;
     __u64 mask[]; /* mask_bytes bytes */
 };
-
-/* The largest MAX_NUMNODES of any architecture. */
-enum { WQ_MOST_NODES = 1024 };
 
 struct wq_mask {
     __u64 words[WQ_MOST_CPUS / 64];
@@ -143,11 +128,6 @@ struct wq_dumped {
     __s32 scope;
     __s32 nice;
     struct wq_mask cpus;
-    __s32 nr_nodes; /* 0: this kernel does not count per node. The last entry is for no node */
-    struct {
-        __s32 active;
-        __s32 max;
-    } nodes[WQ_MOST_NODES + 1];
     __s32 rescuer_pid; /* 0: none */
     char rescuer_name[16];
     struct wq_mask rescuer_cpus;
@@ -212,8 +192,6 @@ struct wq_function {
     char function[96];
 };
 
-/* ---- profile */
-
 /* A kworker that ran a function for a workqueue when a scheduler tick came. */
 struct wq_ran_key {
     __u64 workqueue;
@@ -225,18 +203,4 @@ struct wq_ran {
     __u64 longest; /* ns of CPU time that one item had used without a sleep */
     char comm[16];
     char function[96]; /* its name, and the module's: "kcryptd_crypt [dm_crypt]" */
-};
-
-/* Events of work on isolated CPUs: an item started there, or was queued there by a timer or a task. */
-enum wq_isolated_event { WQ_ISOLATED_STARTED, WQ_ISOLATED_BY_TIMER, WQ_ISOLATED_BY_TASK };
-struct wq_isolated_key {
-    __u64 workqueue; /* 0: it started in a softirq, which has no worker */
-    __u64 function;
-    __u32 event;   /* enum wq_isolated_event */
-    __u32 cpu;     /* where it was queued; 0 if it started */
-    char comm[16]; /* of the task that ran there when it was queued; empty otherwise */
-};
-struct wq_isolated {
-    __u64 items;
-    char function[96];
 };

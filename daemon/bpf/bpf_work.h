@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
-/* Shared code of the programs that follow work items. A program that keeps a table of the items that wait
- * first defines PENDING_BITS, KEY_SHIFT, TAG_MASK and PENDING_MORE (members of an entry). */
+/* Shared code of the programs that follow work items. A program first defines, for its table of the items
+ * that wait, PENDING_BITS, KEY_SHIFT, TAG_MASK and PENDING_MORE (members of an entry). */
 #pragma once
 
 #include "kernel_types.h"
@@ -66,7 +66,6 @@ static __always_inline __u64 wq_hash(__u64 number) {
         here;                                                                             \
     })
 
-#ifdef PENDING_BITS
 #define WAYS 4
 #define CACHE_LINE __attribute__((aligned(64)))
 
@@ -107,4 +106,3 @@ static __always_inline key_t take(__u64 number, struct pending* out) {
     }
     return 0;
 }
-#endif

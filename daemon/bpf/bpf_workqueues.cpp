@@ -129,6 +129,16 @@ Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list(bool unbound_only) {
     return all;
 }
 
+Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list_on(const CpuSet& cpus) {
+    auto& state = *loaded_->skeleton->bss;
+    set_cpus(state.counted_cpus, cpus);
+    state.on_some_cpus = 1;
+    auto all = list();
+    state.on_some_cpus = 0;
+    if (all) std::erase_if(*all, &KernelWorkqueue::unbound);
+    return all;
+}
+
 Result<std::vector<KernelWorkqueue>> WorkqueueWalk::health() {
     auto& state = *loaded_->skeleton->bss;
     state.for_health = 1;

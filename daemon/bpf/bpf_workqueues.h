@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cpu_set.h"
 #include "base/result.h"
 
 namespace wq {
@@ -74,6 +75,8 @@ class WorkqueueWalk {
     // workqueues that are in sysfs or follow the default scope. The other counts stay 0, because reading them
     // takes long on machines with many CPUs.
     Result<std::vector<KernelWorkqueue>> list(bool unbound_only = false);
+    // All per-CPU workqueues, with the counts on CPUS only. Unbound workqueues have no counts per CPU.
+    Result<std::vector<KernelWorkqueue>> list_on(const CpuSet& cpus);
     // Unbound workqueues in sysfs, and managed ones with a cpu_intensive above 0, of which only that is set.
     // Counts and `pools` are of the installed pool_workqueues, so they restart only when `pools` changes;
     // in_flight and all_completed are of all.

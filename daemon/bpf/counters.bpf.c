@@ -23,10 +23,7 @@
  * its start would be taken for that of the earlier item, which is lost.
  *
  * A target has one window at a time to which items may still add. wqt_settle ends it. Items that are still
- * open add their age, so that starved work does not look fast; the kernel is asked whether they really are.
- *
- * If CPUs are watched (because they are isolated), all work that starts on them is counted too, by workqueue
- * and function. */
+ * open add their age, so that starved work does not look fast; the kernel is asked whether they really are. */
 #define PENDING_BITS 14
 #define PENDING_MORE
 #define KEY_SHIFT 7
@@ -42,9 +39,6 @@ char LICENSE[] SEC("license") = "GPL";
 const volatile __u32 entry_seen; /* whether wqt_enter is loaded */
 const volatile __u32 exit_seen;  /* whether wqt_leave is loaded; then wqt_enter is too */
 const volatile __u32 tails;      /* whether histograms are kept */
-
-const volatile __u32 watching; /* whether there is a CPU to watch */
-const volatile __u64 watched_cpus[WQ_MOST_CPUS / 64];
 
 /* Written only while no window is open. */
 __u64 targets[WQ_TARGETS]; /* workqueue_structs; 0: none */
@@ -75,8 +69,6 @@ PER_CPU(cpus, struct wq_cpu)
 
 ARRAY(histograms, WQ_TARGETS* WQ_STRIPES, struct wq_histogram);
 ARRAY(enqueued, WQ_TARGETS* WQ_STRIPES, struct wq_enqueued);
-HASH(watched, 512, struct wq_watch_key, struct wq_watched);
-__u64 watched_lost; /* items for which `watched` had no room */
 
 /* The index of the target that WQ belongs to; negative: none. */
 static __always_inline int target_of(const struct workqueue_struct* wq) {
@@ -245,9 +237,7 @@ static __always_inline struct running* running_set(__u64 task) {
     return running[wq_hash(task) >> (64 - RUNNING_BITS)];
 }
 
-/* SPENT: ns since the tracepoint was entered, used for counting on watched CPUs. They are not part of the
- * work's latency: an arm that runs more work on watched CPUs must not look slower. */
-static __always_inline void start(const struct work_struct* work, __u64 spent) {
+static __always_inline void start(const struct work_struct* work) {
     struct pending was = {};
     key_t key = take(number_of(work, pending), &was);
     struct running* mine;
@@ -259,38 +249,14 @@ static __always_inline void start(const struct work_struct* work, __u64 spent) {
     mine = occupy(running_set(task), task);
     if (!mine) return;
     mine->key = key;
-    mine->queued = was.queued + spent;
+    mine->queued = was.queued;
     mine->started = bpf_ktime_get_ns();
-}
-
-static __always_inline void count_watched(const struct work_struct* work) {
-    struct wq_watch_key key = {};
-    struct wq_watched* here;
-    struct worker* worker;
-
-    key.function = (__u64)work->func;
-    worker = worker_of(bpf_get_current_task());
-    /* If current_work is another work, WORK runs in a softirq that interrupted the worker. */
-    if (worker && worker->current_work == work && worker->current_pwq) {
-        struct workqueue_struct* wq = worker->current_pwq->wq;
-        bpf_probe_read_kernel_str(key.workqueue, sizeof(key.workqueue), wq->name);
-        key.per_cpu = !(wq->flags & bpf_core_enum_value(enum wq_flags, WQ_UNBOUND));
-    }
-    here = entry_of(&watched, &key, struct wq_watched, );
-    __sync_fetch_and_add(here ? &here->items : &watched_lost, 1);
 }
 
 SEC("tp_btf/workqueue_execute_start")
 int BPF_PROG(wqt_start, struct work_struct* work) {
-    __u64 spent = 0;
-
     hold_cpu();
-    if (watching && has_cpu(watched_cpus, bpf_get_smp_processor_id())) {
-        __u64 entered_at = bpf_ktime_get_ns();
-        count_watched(work);
-        spent = bpf_ktime_get_ns() - entered_at;
-    }
-    start(work, spent);
+    start(work);
     release_cpu();
     return 0;
 }

@@ -17,7 +17,6 @@ char LICENSE[] SEC("license") = "GPL";
 #define IDS_PER_RUN 16384 /* most of them are in use, because the kernel allocates the lowest free ID */
 
 /* Set before loading. */
-const volatile __u32 nr_nodes;
 const volatile __u32 nr_cpus;    /* highest possible CPU plus one */
 const volatile __u32 mask_bytes; /* size of a CPU mask, a multiple of 8 */
 
@@ -248,23 +247,6 @@ static long read_cpu(__u32 cpu, __u64* base) {
     return 0;
 }
 
-static long read_node(__u32 node, __u64* array) {
-    __u64 active = 0;
-
-    if (node > WQ_MOST_NODES) return 1;
-    bpf_probe_read_kernel(&active, sizeof(active), (void*)*array + node * sizeof(active));
-    dumped.nodes[node].active = CAST(struct wq_node_nr_active, active)->nr.counter;
-    dumped.nodes[node].max = CAST(struct wq_node_nr_active, active)->max;
-    return 0;
-}
-
-static __always_inline void read_nodes(__u64 wq) {
-    __u64 array = wq + bpf_core_field_offset(((struct workqueue_struct*)0)->node_nr_active);
-
-    dumped.nr_nodes = nr_nodes + 1;
-    bpf_loop(nr_nodes + 1, read_node, &array, 0);
-}
-
 #define FLAG(flags, name)                                            \
     (bpf_core_enum_value_exists(enum wq_flags, WQ_##name) &&         \
              ((flags)&bpf_core_enum_value(enum wq_flags, WQ_##name)) \
@@ -316,8 +298,6 @@ static __always_inline int read_workqueue(void) {
     dumped.default_pool = dumped.flags & WQ_DUMP_UNBOUND ? pool_of(wq->dfl_pwq) : -1;
     bpf_loop(nr_cpus, read_cpu, &cpu_pwq, 0);
     read_attrs(dumped.flags & WQ_DUMP_UNBOUND ? attrs_of(wq) : NULL);
-    dumped.nr_nodes = 0;
-    if (dumped.flags & WQ_DUMP_UNBOUND && bpf_core_field_exists(wq->node_nr_active)) read_nodes(address);
     read_rescuer(wq);
     link = (__u64)wq->list.next;
     return 0;

@@ -61,13 +61,6 @@ struct work_struct {
     void* func;
 };
 
-struct timer_list {
-    void* function;
-};
-struct delayed_work {
-    struct timer_list timer;
-};
-
 struct cpumask {
     unsigned long bits[1];
 };
@@ -114,15 +107,6 @@ struct idr {
     struct xarray idr_rt;
 };
 
-typedef struct {
-    int counter;
-} atomic_t;
-
-struct wq_node_nr_active {
-    int max;
-    atomic_t nr;
-};
-
 struct pool_workqueue;
 struct wq_device;
 struct worker;
@@ -134,10 +118,9 @@ struct workqueue_struct {
     int max_active;
     struct workqueue_attrs* unbound_attrs;
     struct pool_workqueue* dfl_pwq;
-    struct pool_workqueue** cpu_pwq;             /* per CPU */
-    struct wq_node_nr_active* node_nr_active[1]; /* by node, and one for no node; since 6.9 */
-    struct wq_device* wq_dev;                    /* only with CONFIG_SYSFS */
-    char name[32];                               /* 24 before 6.9 */
+    struct pool_workqueue** cpu_pwq; /* per CPU */
+    struct wq_device* wq_dev;        /* only with CONFIG_SYSFS */
+    char name[32];                   /* 24 before 6.9 */
     unsigned int flags;
 };
 

@@ -8,10 +8,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
-#include <initializer_list>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "base/cpu_set.h"
 #include "machine/bpf_errors.h"
@@ -37,33 +35,22 @@ Result<OwnedSkeleton<S>> loaded(const std::string& what, Prepare prepare) {
     return skeleton;
 }
 
-// Attaches those of PROGRAMS that were loaded, in this order. The error starts with WHAT.
-inline Status attach_in_order(const char* what,
-                              std::initializer_list<std::pair<const bpf_program*, bpf_link**>> programs) {
-    const BpfErrors errors;
-    for (const auto& [program, link] : programs) {
-        if (!bpf_program__autoload(program)) continue;
-        *link = bpf_program__attach(program);
-        if (*link == nullptr) return errors.fail(what, errno);
-    }
-    return {};
-}
-
-// Where __queue_work() is seen: where it is entered, and where it returns. Some kernels refuse one or both.
+// Where __queue_work() is seen: where it is entered, and where it returns; and wq_worker_tick(). Some kernels
+// refuse one or all.
 struct Seen {
     bool entry = true;
     bool exit = true;  // only with the entry
+    bool tick = false;
 };
 
-// ATTACHED(seen) with as much of WISHED as the kernel accepts; SEEN gets that. REFUSED: the error before the
-// last try. An error that passes ends the tries.
+// ATTACHED(seen) with as much of WISHED as the kernel accepts; SEEN gets that. An error that passes ends the
+// tries.
 template <class Attached>
-auto attach_seen(Seen wished, Attached attached, Seen& seen, Error& refused) {
+auto attach_seen(Seen wished, Attached attached, Seen& seen) {
     seen = wished;
     auto out = attached(seen);
-    for (bool Seen::*less : {&Seen::exit, &Seen::entry}) {
+    for (bool Seen::*less : {&Seen::exit, &Seen::entry, &Seen::tick}) {
         if (out || passes(out.error()) || !(seen.*less)) continue;
-        refused = out.error();
         seen.*less = false;
         out = attached(seen);
     }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
-/* Times the work of all workqueues, or of some, for `wq-tunectl top`.
+/* Times the work of all workqueues, for `wq-tunectl top` and `diagnose`.
  *
  * __queue_work          the time is stored for this CPU; interrupts are off until it returns
  * workqueue_queue_work  pool->lock is held: the wait for it is added up, {work, time, workqueue} is stored
  * __queue_work          returns: the time that the producer spent goes into a histogram
  * workqueue_execute_start  the waiting time of the item goes into the workqueue's histogram
  * workqueue_execute_end    the run time of the item is added to its function; only if functions are wanted
+ * wq_worker_tick        a scheduler tick that finds a kworker running is a sample of its function; only if
+ *                       wanted. The kernel counts PWQ_STAT_CPU_TIME here too, so both agree. It costs nothing
+ *                       per item. A CPU without a tick (nohz_full) is not seen
  *
  * Sums only grow; readers take differences. The limits are those of counters.bpf.c: a work may be queued
  * again before its start is seen (then the later time is used and the earlier item is lost), and since 7.0
@@ -21,7 +24,6 @@
 char LICENSE[] SEC("license") = "GPL";
 
 /* Set before loading. */
-const volatile __u32 only_named; /* whether only workqueues that user space added to `times` count */
 const volatile __u32 functions_too;
 const volatile __u32 exit_seen; /* whether wqt_top_leave is loaded; then wqt_top_enter is too */
 
@@ -29,8 +31,10 @@ HASH(times, 512, __u64, struct wq_times); /* by workqueue_struct */
 static struct wq_times no_times;          /* too large for the stack */
 
 HASH(functions, 1024, struct wq_function_key, struct wq_function);
+HASH(ran, 4096, struct wq_ran_key, struct wq_ran);
 
-__u64 lost; /* items for which there was no room, or that were queued again */
+__u64 lost;       /* items for which there was no room, or that were queued again */
+__u64 lost_ticks; /* for which there was no room */
 
 /* The item that a worker runs or, for work in softirqs, which has no worker, that the CPU runs. */
 struct item {
@@ -50,11 +54,11 @@ static __always_inline void lose(void) {
     __sync_fetch_and_add(&lost, 1);
 }
 
-/* The sums of WORKQUEUE; NULL if it is not to be counted or there is no room. */
+/* The sums of WORKQUEUE; NULL if there is no room. */
 static __always_inline struct wq_times* times_of(__u64 workqueue) {
     struct wq_times* sums = bpf_map_lookup_elem(&times, &workqueue);
 
-    if (sums || only_named) return sums;
+    if (sums) return sums;
     bpf_map_update_elem(&times, &workqueue, &no_times, BPF_NOEXIST);
     return bpf_map_lookup_elem(&times, &workqueue);
 }
@@ -82,16 +86,6 @@ struct entered {
 };
 PER_CPU(entered, struct entered)
 
-/* Notes when __queue_work() was entered for WORK. Interrupts are off until it returns. */
-static __always_inline void enter(__u64 work) {
-    struct entered* here = entered_here();
-
-    if (!here) return;
-    here->leaving = 0;
-    here->work = work;
-    here->time = bpf_ktime_get_ns();
-}
-
 /* Returns when __queue_work() was entered for WORK; 0 if that was not seen. */
 static __always_inline __u64 entry_of_work(__u64 work) {
     struct entered* here = entered_here();
@@ -112,10 +106,12 @@ static __always_inline void stay(__u64 work, __u64 since) {
 
 SEC("fentry/__queue_work")
 int BPF_PROG(wqt_top_enter, int cpu, struct workqueue_struct* wq, struct work_struct* work) {
-    __u64 workqueue = (__u64)wq;
+    struct entered* here = entered_here();
 
-    if (only_named && !bpf_map_lookup_elem(&times, &workqueue)) return 0;
-    enter((__u64)work);
+    if (!here) return 0;
+    here->leaving = 0;
+    here->work = (__u64)work;
+    here->time = bpf_ktime_get_ns();
     return 0;
 }
 
@@ -141,7 +137,7 @@ int BPF_PROG(wqt_top_queue, int cpu, struct pool_workqueue* pwq, struct work_str
     __u32 stripe;
 
     if (!sums) {
-        if (!only_named) lose();
+        lose();
         return 0;
     }
     entered_at = entry_of_work((__u64)work);
@@ -189,8 +185,8 @@ static __always_inline struct item* item_of(const struct work_struct* work, __u6
     return running_softly_here();
 }
 
-/* Whether WORK runs for WORKQUEUE. It does not if its entry is of a cancelled item and it was then queued on
- * a workqueue that is not watched. Work in softirqs has no worker, so this cannot be checked. */
+/* Whether WORK runs for WORKQUEUE. It does not if its entry is of a cancelled item and its later queueing was
+ * not seen. Work in softirqs has no worker, so this cannot be checked. */
 static __always_inline bool runs_for(const struct work_struct* work, __u64 workqueue) {
     struct worker* worker = worker_of(bpf_get_current_task());
 
@@ -248,5 +244,33 @@ int BPF_PROG(wqt_top_end, struct work_struct* work) {
         add_function(&key, bpf_ktime_get_ns() - item->started);
     }
     release_cpu();
+    return 0;
+}
+
+static __always_inline void count_tick(const struct wq_ran_key* key, struct task_struct* task, __u64 used) {
+    struct wq_ran* here =
+        entry_of(&ran, key, struct wq_ran, bpf_probe_read_kernel(first.comm, sizeof(first.comm), task->comm));
+
+    if (!here) {
+        __sync_fetch_and_add(&lost_ticks, 1);
+        return;
+    }
+    here->ticks++; /* a task runs on one CPU at a time */
+    if (used > here->longest) here->longest = used;
+}
+
+SEC("fentry/wq_worker_tick")
+int BPF_PROG(wqt_top_tick, struct task_struct* task) {
+    struct worker* worker = worker_of((__u64)task);
+    struct wq_ran_key key = {};
+    __u64 now, at;
+
+    if (!worker || !worker->current_pwq) return 0;
+    key.workqueue = (__u64)worker->current_pwq->wq;
+    key.function = (__u64)worker->current_func;
+    key.pid = task->pid;
+    now = task->se.sum_exec_runtime;
+    at = worker->current_at;
+    count_tick(&key, task, now > at ? now - at : 0);
     return 0;
 }

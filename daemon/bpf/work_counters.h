@@ -52,25 +52,6 @@ struct WorkCount {
     unsigned pools = 0, workers = 0;
 };
 
-// Work of one workqueue and one function that started on watched CPUs, no matter who queued it.
-struct WatchedWork {
-    std::string workqueue;  // as in sysfs; "" for work in softirqs, where it is not known
-    bool per_cpu = false;
-    std::string function;  // "vmstat_update", "kcryptd_crypt [dm_crypt]"
-    std::uint64_t items = 0;
-};
-
-// All of it since watch() last changed the CPUs.
-struct Watched {
-    static constexpr std::size_t kMost = 1024;
-
-    std::vector<WatchedWork> work;  // at most kMost kinds; other items are lost
-    std::uint64_t lost = 0;         // items for which there was no room
-    double seconds = 0;             // time for which the CPUs were watched
-
-    void add(const WatchedWork& one);
-};
-
 // Counts the work of several targets at once, in the kernel. Each target has its own windows, one after the
 // other, in the two slots of a pair.
 class WorkCounters {
@@ -97,11 +78,6 @@ class WorkCounters {
     // Detaches all programs. The destructor of an implementation does this too.
     virtual void detach() = 0;
 
-    // From the next attach() to its detach(), also counts the work of all workqueues that starts on one of
-    // CPUS, by workqueue and function. If CPUS is empty (the initial state), none of this is attached.
-    virtual void watch(const CpuSet& cpus) = 0;
-    // The result of watch() over all attachments, most items first.
-    [[nodiscard]] virtual Watched watched() = 0;
 
     // The kernel's own counts of a workqueue's items since its pools were last set. They restart at 0 when a
     // scope is written or CPUs go online or offline.

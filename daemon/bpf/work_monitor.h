@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,33 +33,6 @@ struct FunctionTimes {
     std::uint64_t busy_ns = 0;
 };
 
-struct WorkSample {
-    double seconds = 0;                        // time of the sample, on a monotonic clock
-    std::vector<KernelWorkqueue> workqueues;   // in the kernel's order
-    std::map<std::uint64_t, WorkTimes> times;  // by the address of the workqueue; only of those that had work
-    std::map<std::pair<std::uint64_t, std::uint64_t>, FunctionTimes> functions;  // by workqueue and function
-    std::uint64_t lost = 0;  // items that were not timed: no room, or queued again before their start
-};
-
-// Watches the work of all workqueues in the kernel.
-class WorkMonitor {
-  public:
-    virtual ~WorkMonitor() = default;
-
-    // Starts to watch the workqueues NAMES (as in sysfs), or all if NAMES is empty; with FUNCTIONS, also
-    // their functions. Error: something is missing in the kernel, or a workqueue does not exist; then nothing
-    // is attached. An implementation's destructor removes everything from the kernel.
-    virtual Status attach(const std::vector<std::string>& names, bool functions) = 0;
-    // All counts so far. With nothing attached, only what the kernel itself counts per workqueue.
-    virtual Result<WorkSample> sample() = 0;
-    // What cannot be measured on this kernel, as text that follows "not seen: "; "" if nothing.
-    [[nodiscard]] virtual std::string limits() const = 0;
-};
-
-// A monitor with BPF (Linux 6.6 or later, with BTF). It needs CAP_BPF and CAP_PERFMON, and holds at most 512
-// workqueues that have work and 1024 functions.
-std::unique_ptr<WorkMonitor> make_bpf_monitor();
-
 // CPU time of one kworker in one function of one workqueue, since attach().
 struct RanWork {
     std::uint64_t workqueue = 0;  // its address, as in KernelWorkqueue
@@ -69,45 +43,35 @@ struct RanWork {
     std::uint64_t longest_ns = 0;  // CPU time that an item was seen to use without a sleep
 };
 
-// How work was queued for an isolated CPU.
-struct WorkOrigin {
-    bool timer = false;  // by the timer of a delayed work
-    unsigned cpu = 0;    // where it was queued
-    std::string task;    // that ran on that CPU then; "" for a timer
-    std::uint64_t items = 0;
+struct WorkSample {
+    double seconds = 0;                        // time of the sample, on a monotonic clock
+    std::vector<KernelWorkqueue> workqueues;   // in the kernel's order
+    std::map<std::uint64_t, WorkTimes> times;  // by the address of the workqueue; only of those that had work
+    std::map<std::pair<std::uint64_t, std::uint64_t>, FunctionTimes> functions;  // by workqueue and function
+    std::uint64_t lost = 0;  // items that were not timed: no room, or queued again before their start
+    std::optional<std::vector<RanWork>> ran;  // empty: kworkers are not sampled
+    std::uint64_t lost_ticks = 0;             // samples for which there was no room
 };
 
-// One function of one workqueue that started on isolated CPUs, or was queued for them.
-struct IsolatedWork {
-    std::uint64_t workqueue = 0;  // its address; 0: it ran in a soft interrupt
-    std::string function;
-    std::uint64_t items = 0;          // that started on isolated CPUs
-    std::vector<WorkOrigin> origins;  // most items first; none for unbound work, which has no CPU
-};
-
-struct ProfileSample {
-    std::vector<RanWork> ran;
-    std::vector<IsolatedWork> isolated;
-    std::uint64_t lost_ticks = 0;  // ticks and items for which there was no room
-    std::uint64_t lost_items = 0;
-};
-
-// Watches which functions keep kworkers on CPUs.
-class WorkProfile {
+// Watches the work of all workqueues in the kernel.
+class WorkMonitor {
   public:
-    virtual ~WorkProfile() = default;
+    virtual ~WorkMonitor() = default;
 
-    // Begins to sample kworkers and, if there are ISOLATED CPUs, to count the work on them. Error: the kernel
-    // offers neither; then nothing is attached. An implementation's destructor removes everything from the
-    // kernel.
-    virtual Status attach(const CpuSet& isolated) = 0;
-    // All since attach().
-    virtual Result<ProfileSample> read() = 0;
-    // Why kworkers are not sampled (RanWork is not known), nor timers seen; "" if all is seen.
+    // Starts to watch, with FUNCTIONS also functions, with KWORKERS also which kworker runs which one. Error:
+    // something is missing in the kernel; then nothing is attached. An implementation's destructor removes
+    // everything from the kernel.
+    virtual Status attach(bool functions, bool kworkers) = 0;
+    // All counts so far. With nothing attached, only what the kernel itself counts per workqueue.
+    virtual Result<WorkSample> sample() = 0;
+    // As WorkqueueWalk::list_on().
+    virtual Result<std::vector<KernelWorkqueue>> list_on(const CpuSet& cpus) = 0;
+    // What cannot be measured on this kernel, as text that follows "not seen: "; "" if nothing.
     [[nodiscard]] virtual std::string limits() const = 0;
 };
 
-// A profile with BPF (Linux 6.6 or later, with BTF). It needs CAP_BPF and CAP_PERFMON.
-std::unique_ptr<WorkProfile> make_bpf_profile();
+// A monitor with BPF (Linux 6.6 or later, with BTF). It needs CAP_BPF and CAP_PERFMON, and holds at most 512
+// workqueues that have work, 1024 functions and 4096 pairs of kworker and function.
+std::unique_ptr<WorkMonitor> make_bpf_monitor();
 
 }  // namespace wq

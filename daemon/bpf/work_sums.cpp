@@ -5,7 +5,6 @@
 #include <cmath>
 #include <iterator>
 #include <numeric>
-#include <tuple>
 
 namespace wq {
 namespace {
@@ -103,19 +102,6 @@ void add_statistics(WorkCount& count, const KernelLook& before, const KernelLook
     const double tick = ns / static_cast<double>(std::max(after.ticks - before.ticks, std::uint64_t{1}));
     const double cpu = static_cast<double>(to.cpu_time_us - from.cpu_time_us) * 1e3;
     if (completed > 0 && cpu / tick >= WorkCount::kLeastTicks - 0.5) count.cpu = cpu / completed;
-}
-
-void Watched::add(const WatchedWork& one) {
-    const auto same = std::ranges::find_if(work, [&](const WatchedWork& other) {
-        return std::tie(one.workqueue, one.per_cpu, one.function) ==
-               std::tie(other.workqueue, other.per_cpu, other.function);
-    });
-    if (same != work.end())
-        same->items += one.items;
-    else if (work.size() < kMost)
-        work.push_back(one);
-    else
-        lost += one.items;
 }
 
 }  // namespace wq

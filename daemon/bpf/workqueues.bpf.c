@@ -22,6 +22,8 @@ __u64 first, next;    /* where the walk began, and where it continues */
 __u32 seen;           /* links visited */
 __u32 finished, torn; /* the walk is complete; the list changed during it */
 __u32 unbound_only;   /* count only items and CPU time, and only of possible targets; list the others */
+__u32 on_some_cpus;   /* count only pools of counted_cpus; unbound workqueues have none */
+__u64 counted_cpus[WQ_MOST_CPUS / 64];
 __u32 for_health; /* see WorkqueueWalk::health() */
 
 /* Used by wqt_look. */
@@ -109,7 +111,7 @@ static __always_inline void count_health(struct wq_record* record, const struct 
     count_in_flight(record, pwq);
     ADD_STAT(record->all_completed, pwq, PWQ_STAT_COMPLETED);
     if (!is_in_place(pwq)) return;
-    record->pools += (number_of(pwq, edges) >> 6) * 0x9e3779b97f4a7c15ull;
+    record->pools += (number_of(pwq, counted_cpus) >> 6) * 0x9e3779b97f4a7c15ull;
     ADD_STAT(record->completed, pwq, PWQ_STAT_COMPLETED);
     ADD_STAT(record->started, pwq, PWQ_STAT_STARTED);
     ADD_STAT(record->repatriated, pwq, PWQ_STAT_REPATRIATED);
@@ -126,7 +128,7 @@ static long add_pool(__u32 i, struct sum* sum) {
     if (for_health) {
         count_health(record, pwq);
     } else {
-        count_pool(record, pwq);
+        if (!on_some_cpus || has_cpu(counted_cpus, pwq->pool->cpu)) count_pool(record, pwq);
         bpf_probe_read_kernel(&link, sizeof(link), &pwq->pwqs_node.next);
         record->pools += (link >> 6) * 0x9e3779b97f4a7c15ull;
     }
@@ -163,7 +165,7 @@ static long visit(__u32 i, struct visit* visit) {
         sum.record.bh = is_bh(wq);
         sum.record.managed = !sum.record.unbound && !sum.record.bh &&
                              !has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_CPU_INTENSIVE));
-        bool counted = (unbound && is_target) || !unbound_only;
+        bool counted = unbound ? !on_some_cpus && (is_target || !unbound_only) : !unbound_only;
         if (for_health) counted = unbound ? sum.record.in_sysfs : sum.record.managed;
         if (counted) bpf_loop(MOST_POOLS, add_pool, &sum, 0);
         bpf_probe_read_kernel_str(sum.record.name, sizeof(sum.record.name), wq->name);

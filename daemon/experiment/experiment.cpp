@@ -187,8 +187,7 @@ void Experiment::begin_slot(std::vector<Taker> takers) {
         waiting_.why = "waiting: " + why.text;
         books_.cannot_begin(member, why);
     };
-    const auto attached = counting_.attach(targets, wanted_by(engine.keys().measures().counters),
-                                           read_isolation(edges_.paths).cpus());
+    const auto attached = counting_.attach(targets, wanted_by(engine.keys().measures().counters));
     if (!attached) return cannot_begin(members.front(), attached.error());
     if (const std::string limits = counting_.limits();
         counting_.works() && limits != engine.keys().measures().lacks) {

@@ -189,8 +189,7 @@ PairResult TargetPair::finish() {
     return out;
 }
 
-Result<std::size_t> Counting::attach(const std::vector<Attached>& targets, Wanted wanted,
-                                     const CpuSet& watched) {
+Result<std::size_t> Counting::attach(const std::vector<Attached>& targets, Wanted wanted) {
     if (!works()) return targets.size();
     const auto is_attached = [&](const Attached& one) {
         return std::ranges::find(attached_, one) != attached_.end();
@@ -198,7 +197,6 @@ Result<std::size_t> Counting::attach(const std::vector<Attached>& targets, Wante
     if (!attached_.empty() && wanted == wanted_ && std::ranges::all_of(targets, is_attached))
         return targets.size();
     attached_.clear();
-    counters_.watch(watched);
     for (std::size_t n = targets.size();; n = 1) {
         std::vector<std::string> names;
         for (std::size_t i = 0; i < n; i++) names.push_back(targets[i].name);

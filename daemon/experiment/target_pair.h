@@ -101,10 +101,10 @@ class Counting {
     [[nodiscard]] const std::string& why_not() const { return why_not_; }
     [[nodiscard]] bool works() const { return why_not_.empty(); }
     void set_why_not(const std::string& why) { why_not_ = why; }
-    // The programs stay attached as long as TARGETS are attached already, with all that is WANTED. WATCHED:
-    // as in WorkCounters::watch(). Returns how many of TARGETS are attached: all, or only the first one if
-    // not all can be, because the error does not say which one caused it.
-    Result<std::size_t> attach(const std::vector<Attached>& targets, Wanted wanted, const CpuSet& watched);
+    // The programs stay attached as long as TARGETS are attached already, with all that is WANTED. Returns
+    // how many of TARGETS are attached: all, or only the first one if not all can be, because the error does
+    // not say which one caused it.
+    Result<std::size_t> attach(const std::vector<Attached>& targets, Wanted wanted);
     void detach();
     // The meters of target NAME, which is attached. ITEMS: that a window is expected to have.
     [[nodiscard]] Meters meters_of(const std::string& name, double items);

@@ -327,14 +327,6 @@ json isolation_json(const Isolation& isolation) {
             {"partitions_complete", isolation.complete}};
 }
 
-json counted_json(const Watched& watched) {
-    json work = json::array();
-    for (const WatchedWork& each : watched.work) work.push_back(work_json(each));
-    return {{"work", std::move(work)},
-            {"work_lost", watched.lost},
-            {"work_seconds", std::round(watched.seconds * 10) / 10}};
-}
-
 json features_json(const KernelInfo& kernel, const KernelFeatures& features) {
     json named = json::object();
     for (const NamedFeature& feature : kFeatures)

@@ -58,9 +58,8 @@ std::string status_text(nlohmann::json document);
 // "" if there is none or the restorer has replaced it.
 Result<nlohmann::json> read_status(const Paths& paths);
 
-// "isolation" of `wq-tunectl status --json`: the isolated CPUs, and the work that the daemon counted on them.
+// "isolation" of `wq-tunectl status --json`: the isolated CPUs.
 nlohmann::json isolation_json(const Isolation& isolation);
-nlohmann::json counted_json(const Watched& watched);
 
 // "kernel" of `wq-tunectl status --json`: its release and its features.
 nlohmann::json features_json(const KernelInfo& kernel, const KernelFeatures& features);

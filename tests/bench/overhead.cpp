@@ -184,7 +184,7 @@ int main(int argc, char** argv) {
         if (arm == "sampled" || arm == "enqueue") counters->sample(0, 1000);
         or_exit(counters->begin(0, 0));
     } else if (arm == "top" || arm == "functions") {
-        or_exit(monitor->attach({}, arm == "functions"));
+        or_exit(monitor->attach(arm == "functions", false));
     } else if (arm == "bpftrace") {
         bpftrace.emplace(std::filesystem::path(argv[0]).replace_filename("overhead.bt"));
     } else if (arm != "off") {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Prints the counters' values for workqueues as JSON, with the kernel's own counts for the same time:
-//   count-work TARGET[,TARGET...] SECONDS [--two] [--every N] [--tails] [--enqueue] [--watch CPUS]
+//   count-work TARGET[,TARGET...] SECONDS [--two] [--every N] [--tails] [--enqueue]
 //                                       one window; --two: two windows of half the time, one in each slot, a
-//                                       second apart; --watch: the work that starts on CPUS. The keys of the
-//                                       first target are also at the top level. SIGUSR1 ends a window early
+//                                       second apart. The keys of the first target are also at the top level.
+//                                       SIGUSR1 ends a window early
 //   count-work --traffic                all counts of the kernel
 //   count-work --cost                   the cost of reading these: us of CPU time, and programs loaded
 //   count-work --loaded                 wq-tuned's BPF programs in the kernel that events call
@@ -120,16 +120,6 @@ nlohmann::ordered_json json_of(const wq::WorkCount& count) {
             {"enqueued", percentiles(count.enqueued)}};
 }
 
-nlohmann::ordered_json json_of(const wq::Watched& watched) {
-    auto work = nlohmann::ordered_json::array();
-    for (const auto& one : watched.work)
-        work.push_back({{"workqueue", one.workqueue},
-                        {"per_cpu", one.per_cpu},
-                        {"function", one.function},
-                        {"items", one.items}});
-    return {{"seconds", watched.seconds}, {"lost", watched.lost}, {"work", work}};
-}
-
 // Bytes of kernel memory that this process's maps take, as fdinfo reports them.
 std::uint64_t map_bytes() {
     std::uint64_t sum = 0;
@@ -147,13 +137,11 @@ struct Options {
     unsigned windows = 1;
     unsigned every = 1;
     wq::Wanted wanted;
-    wq::CpuSet watched;
 };
 
 int count(const Options& options) {
     const auto counters = wq::make_bpf_counters();
     const auto n = static_cast<unsigned>(options.targets.size());
-    counters->watch(options.watched);
     or_exit(counters->attach(options.targets, options.wanted));
     for (unsigned t = 0; t < n; t++) counters->sample(t, options.every);
     const auto before = or_exit(counters->traffic());
@@ -189,7 +177,6 @@ int count(const Options& options) {
     out["loaded"] = out["programs"].size();
     out["map_bytes"] = map_bytes();
     counters->detach();
-    out["watched"] = json_of(counters->watched());
     // The kernel frees them a little later.
     for (int i = 0; i < 50 && !loaded().empty(); i++) wait(0.1);
     out["left"] = loaded().size();
@@ -282,14 +269,11 @@ int main(int argc, char** argv) {
             options.wanted.enqueue = true;
         else if (words[i] == "--every" && i + 1 < words.size())
             options.every = static_cast<unsigned>(std::stoul(words[++i]));
-        else if (words[i] == "--watch" && i + 1 < words.size())
-            options.watched = or_exit(wq::CpuSet::parse_list(words[++i]));
         else
             usage = true;
     }
     if (usage) {
-        std::cerr << "usage: count-work TARGET[,TARGET...] SECONDS [--two] [--every N] [--tails] [--enqueue] "
-                     "[--watch CPUS]"
+        std::cerr << "usage: count-work TARGET[,TARGET...] SECONDS [--two] [--every N] [--tails] [--enqueue]"
                      " | --traffic | --cost | --loaded\n";
         return 2;
     }

@@ -26,7 +26,7 @@ common() {
   for member in pwqs list wq_dev name flags wq refcnt nr_in_flight pwqs_node stats current_pwq rescue_wq current_work func data \
     worker_private affn_scope task seq nr_pods pod_cpus pod_node \
     cpu node id nr_workers nr_idle attrs nice cpumask __pod_cpumask affn_strict idr_rt xa_head shift slots pool max_active dfl_pwq \
-    cpu_pwq rescuer pid comm cpus_ptr current_func current_at se sum_exec_runtime timer; do
+    cpu_pwq rescuer pid comm cpus_ptr current_func current_at se sum_exec_runtime; do
     has "'$member' type_id=[0-9]+ bits_offset=[0-9]+"
   done
 }
@@ -38,7 +38,6 @@ has "'WQ_UNBOUND' val=2$"
 has "'__WQ_ORDERED' val=131072$"
 has "'WQ_AFFN_NUMA' val=4$"
 has_not "'WQ_AFFN_CACHE_SHARD'"
-has_not "'node_nr_active'"
 
 resolve 7.3 "$@"
 common
@@ -48,7 +47,6 @@ has "'WQ_UNBOUND' val=32$"
 has "'__WQ_ORDERED' val=524288$"
 has "'WQ_AFFN_DFL' val=5$"
 has "'WQ_AFFN_CACHE_SHARD' val=3$"
-has "'node_nr_active'"
 has "'POOL_BH' val=8$"
 has "'PWQ_STAT_STARTED' val=3$"
 has "'PWQ_STAT_CPU_TIME' val=7$"

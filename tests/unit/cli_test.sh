@@ -42,7 +42,7 @@ for usage in "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-size
   "ab --file /sys/x -- true" "ab --file /sys/x --values 1 -- true" "ab --arm x -- true" "ab --arm x --do y -- true" "ab --restore -- true" "ab --restore --json" "ab --file x --values 1,2 -- true" "ab --arm reference --do y --undo z -- true" \
   "top --interval 0.05" "top --interval 3601" "top -d nan" "top -d 1s" "top -n 0" "top -n 1.5" "top --once -n 2" "top --sort nothing" \
   "top --sort busy" "top --functions --sort p99" "diagnose --seconds 0.4" "diagnose --seconds 3601" "diagnose --seconds 5s" "diagnose writeback" \
-  "diagnose --seconds" "status --seconds 5" "status --isolation --seconds 0.4" "status --isolation --config x" "top --record a --replay b" \
+  "diagnose --seconds" "status --seconds 5" "top --record a --replay b" \
   "top --replay a -d 2" "bench --seconds 0" "bench --seconds 61" "bench --rounds 0" "bench --seconds 1s" "bench --load" "bench --threads 0" "bench --rounds 010" "bench --threads 1025" "bench --load trim" \
   "bench --compare a" "bench --restore --json" "bench --restore --rounds 1" "bench writeback"; do
   # shellcheck disable=SC2086
@@ -58,7 +58,7 @@ expect 2 top --once --sort ''
 expect 2 dump --diff ''
 expect 2 top --record ''
 printf '%s\n%s' '{"time":1700000000,"seconds":2.0,"lost":0,"limits":"","workqueues":[]}' '{"time":17' >"$root/recording"
-expect 0 top --replay "$root/recording" --json
+expect 1 top --replay "$root/recording" --json
 [ "$(cat "$root/out")" = '{"time":1700000000,"seconds":2.0,"lost":0,"limits":"","workqueues":[]}' ] || complain "replay: $(cat "$root/out")"
 one_line "a recording that was cut off"
 says 1 '' top --replay /nowhere --once
@@ -147,7 +147,7 @@ for command in "revert" "unpin" "compare" "explain" "history"; do
 done
 expect 2 top ""
 expect 2 --root "$root" pin "" smt
-for live in diagnose "status --isolation" "top --once"; do
+for live in diagnose "top --once"; do
   # shellcheck disable=SC2086
   expect 2 --root "$root" $live
   [ ! -s "$root/out" ] || complain "$live in a tree: $(cat "$root/out")"

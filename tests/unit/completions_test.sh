@@ -74,6 +74,7 @@ expect "wq-tunectl compare --with " "${scopes[@]}"
 expect "wq-tunectl --root $tree top " kcryptd-254:0-1 kcryptd_io-254:0-1 writeback
 expect "wq-tunectl --root $tree top -d 1 w" writeback
 expect "wq-tunectl top --interval "
+expect "wq-tunectl diagnose --seconds "
 # A flag takes no value: the next word is completed on its own.
 # shellcheck disable=SC2046 # words
 expect "wq-tunectl plan --json --" $(options plan) $(options)

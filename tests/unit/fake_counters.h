@@ -30,8 +30,6 @@ class FakeCounters : public WorkCounters {
     std::optional<Error> traffic_error;
     std::optional<Error> read_error;
     std::string lacks;  // limits() returns this
-    CpuSet watched_cpus;
-    Watched found;  // watched() returns this
     // health() calls this.
     std::function<Result<std::vector<KernelWorkqueue>>()> healthy = [] {
         return std::vector<KernelWorkqueue>{};
@@ -65,8 +63,6 @@ class FakeCounters : public WorkCounters {
         if (read_error) return tl::unexpected(*read_error);
         return count(targets.at(t), slot);
     }
-    void watch(const CpuSet& cpus) override { watched_cpus = cpus; }
-    [[nodiscard]] Watched watched() override { return found; }
     void detach() override {
         if (attached) asked.push_back("detach");
         attached = false;

@@ -38,25 +38,20 @@ inline KernelDump dump_of_two_caches() {
 // work 0.25 CPUs, and BH work 0.05 CPUs.
 inline ctl::DiagnoseLook busy_look() {
     ctl::DiagnoseLook look;
-    look.seconds = look.profile_seconds = 2;
+    look.seconds = 2;
     look.online = CpuSet::range(0, 7) - CpuSet{3};
-    look.sampled = true;
     look.dump = dump_of_two_caches();
-    look.profile.emplace();
-    look.profile->ran = {{10, "kcryptd_crypt [dm_crypt]", 103, "kworker/u9:3", 1'600'000'000, 3'000'000},
-                         {20, "vmstat_update", 104, "kworker/0:1", 500'000'000, 2'000'000},
-                         {10, "kcryptd_crypt [dm_crypt]", 105, "kworker/u9:4", 800'000'000, 34'000'000}};
+    look.ran = {{10, "kcryptd_crypt [dm_crypt]", 103, "kworker/u9:3", 1'600'000'000, 3'000'000},
+                {20, "vmstat_update", 104, "kworker/0:1", 500'000'000, 2'000'000},
+                {10, "kcryptd_crypt [dm_crypt]", 105, "kworker/u9:4", 800'000'000, 34'000'000}};
     ctl::KworkerUse first, second;
     first.pid = 103;
     first.name = "kworker/u9:3";
     first.cpu_ns = 1'600'000'000;
-    first.work = "kcryptd-254:0-1";
-    first.by_work = {{"kcryptd-254:0-1", first.cpu_ns}};
     first.cpus = CpuSet::range(0, 7);
     second.pid = 104;
     second.name = "kworker/0:1";
     second.cpu_ns = 500'000'000;
-    second.by_work = {{"mm_percpu_wq", second.cpu_ns}};
     second.cpus = {0};
     look.kworkers = {first, second};
 
@@ -80,19 +75,18 @@ inline ctl::DiagnoseLook busy_look() {
     bh.now.bh = true;
     bh.now.managed = false;
     for (auto* row : {&crypt, &percpu, &bh}) row->before = row->now;
-    look.work.emplace();
-    look.work->seconds = 2;
-    look.work->workqueues = {crypt, percpu, bh};
-    look.work->functions = {{1, "kcryptd-254:0-1", "kcryptd_crypt [dm_crypt]", 2000, 1000, 1.5, 1.5e6},
-                            {2, "mm_percpu_wq", "vmstat_update", 100, 50, 0.25, 5e6},
-                            {3, "bh_wq", "tasklet_work", 10, 5, 0.05, 1e7}};
+    look.work.seconds = 2;
+    look.work.workqueues = {crypt, percpu, bh};
+    look.work.functions = {{1, "kcryptd-254:0-1", "kcryptd_crypt [dm_crypt]", 2000, 1000, 1.5, 1.5e6},
+                           {2, "mm_percpu_wq", "vmstat_update", 100, 50, 0.25, 5e6},
+                           {3, "bh_wq", "tasklet_work", 10, 5, 0.05, 1e7}};
     return look;
 }
 
 inline ctl::DiagnoseLook idle_look() {
     auto look = busy_look();
-    look.profile->ran.clear();
-    look.work->functions.clear();
+    look.ran->clear();
+    look.work.functions.clear();
     look.kworkers.clear();
     return look;
 }

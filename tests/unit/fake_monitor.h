@@ -38,10 +38,14 @@ inline std::pair<std::uint64_t, WorkTimes> times(std::uint64_t address, std::uin
 // Returns the samples of the test one after another. Error: after the last sample, or if failures_ has one.
 class FakeMonitor : public WorkMonitor {
   public:
-    Status attach(const std::vector<std::string>& names, bool functions) override {
-        names_ = names;
+    Status attach(bool functions, bool kworkers) override {
         functions_ = functions;
+        kworkers_ = kworkers;
         return attached_;
+    }
+    Result<std::vector<KernelWorkqueue>> list_on(const CpuSet& cpus) override {
+        asked_ = cpus;
+        return on_cpus_;
     }
     Result<WorkSample> sample() override {
         const auto failure = failures_.find(looks_++);
@@ -60,8 +64,9 @@ class FakeMonitor : public WorkMonitor {
     std::map<unsigned, int> failures_;  // number of the look -> errno
     Status attached_;
     std::string limits_;
-    std::vector<std::string> names_;
-    bool functions_ = false;
+    bool functions_ = false, kworkers_ = false;
+    CpuSet asked_;
+    Result<std::vector<KernelWorkqueue>> on_cpus_;
 };
 
 }  // namespace wq

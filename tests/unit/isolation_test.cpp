@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Isolated CPUs as read from the files, and how status shows them and their work.
+// Isolated CPUs as read from the files, and how status shows them.
 #include "machine/isolation.h"
 
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
-#include "bpf/work_counters.h"
 #include "service/status.h"
 #include "temp_tree.h"
 
@@ -116,34 +115,14 @@ TEST_F(IsolationTest, NoCpuIsPossibleWhereNotAllCgroupsWereRead) {
     EXPECT_EQ(now().isolated.list(), "1");
 }
 
-TEST(Watched, AddsUpAndIsBounded) {
-    Watched all;
-    for (const std::uint64_t items : {3U, 4U}) all.add({"mm_percpu_wq", true, "vmstat_update", items});
-    all.add({"mm_percpu_wq", false, "vmstat_update", 1});
-    ASSERT_THAT(all.work, SizeIs(2));
-    EXPECT_EQ(all.work[0].items, 7U);
-    for (std::size_t i = 2; i < Watched::kMost + 5; i++) all.add({"w", false, "f" + std::to_string(i), 2});
-    EXPECT_THAT(all.work, SizeIs(Watched::kMost));
-    EXPECT_EQ(all.lost, 10U);
-}
-
 TEST(HostStatus, HasTheKeysThatScriptsRelyOn) {
     Isolation isolation;
     isolation.isolcpus = {4, 5};
     isolation.partitions = {{"/rt.slice", {2}, "isolated"}, {"", {7}, "isolated"}};
-    Watched watched;
-    watched.work = {{"mm_percpu_wq", true, "vmstat_update", 12}, {"", false, "bh_work", 1}};
-    watched.seconds = 8.04;
-    watched.lost = 2;
-    json document = isolation_json(isolation);
-    document.update(counted_json(watched));
-    EXPECT_EQ(document, json::parse(R"({
+    EXPECT_EQ(isolation_json(isolation), json::parse(R"({
         "isolcpus": "4-5", "nohz_full": "", "partitions_complete": true,
         "partitions": [{"cgroup": "/rt.slice", "cpus": "2", "type": "isolated"},
-                       {"cgroup": null, "cpus": "7", "type": "isolated"}],
-        "work": [{"workqueue": "mm_percpu_wq", "kind": "per-cpu", "function": "vmstat_update", "items": 12},
-                 {"workqueue": null, "kind": null, "function": "bh_work", "items": 1}],
-        "work_lost": 2, "work_seconds": 8.0})"));
+                       {"cgroup": null, "cpus": "7", "type": "isolated"}]})"));
 }
 
 }  // namespace

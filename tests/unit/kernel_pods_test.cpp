@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "as_nobody.h"
 #include "bpf/bpf_dump.h"
 #include "ctl/machine.h"
 #include "ctl/render/page.h"

@@ -159,7 +159,6 @@ TEST_F(StatusFile, ThatIsDamagedIsNeverAnError) {
                                              {"next_pair", 1700000000}};
     document_["targets"][0]["verdict"] = {{"verdict", "improved"}, {"candidate", "smt"}, {"pairs", 16}};
     document_["masks"] = {{{"name", "kcryptd"}, {"cpumask", "0-3"}}};
-    document_["isolation"] = {{"work", json::array({{{"items", 7}}})}, {"work_seconds", 3.5}};
     document_["daemon"]["experiments"] = {{"measuring", 1}, {"next_pair", nullptr}};
     document_["daemon"]["policy"] = {{"state", "broken"}, {"since", 1700000000}, {"expired", {"a:1"}}};
     tree_.write("sys/devices/system/cpu/isolated", "4-5\n");

@@ -160,21 +160,19 @@ TopInterval interval(unsigned rows) {
     TopInterval out;
     out.seconds = 1;
     out.workqueues.resize(rows);
-    for (auto& row : out.workqueues) row.now.name = "a-workqueue";
     return out;
 }
 
-TEST(TopScreen, NeedsACursorThatMoves) {
-    for (const char* term : {"dumb", "no-such-terminal"}) {
-        OnTerminal process(term, [&] {
-            const auto screen = TopScreen::open({});
-            if (screen) return 1;
-            const std::string expected =
-                std::string("this terminal cannot be used (TERM=") + term + "); --once prints a table";
-            return screen.error().text == expected ? 0 : 2;
-        });
-        EXPECT_EQ(process.exit_code(), 0) << term;
-    }
+TEST(TopScreen, NeedsATerminalThatIsKnown) {
+    OnTerminal process("no-such-terminal", [] {
+        const auto screen = TopScreen::open({});
+        if (screen) return 1;
+        return screen.error().text ==
+                       "this terminal cannot be used (TERM=no-such-terminal); --once prints a table"
+                   ? 0
+                   : 2;
+    });
+    EXPECT_EQ(process.exit_code(), 0);
 }
 
 int run_until_quit(TopScreen& screen) {
@@ -186,26 +184,25 @@ int run_until_quit(TopScreen& screen) {
     }
 }
 
-TEST(TopScreen, KeysOpenTheGraphOfTheSelectedRowAndTheHelp) {
+TEST(TopScreen, KeysScrollSortAndOpenTheHelp) {
     OnTerminal process("xterm", [] {
         auto screen = TopScreen::open({});
         if (!screen) return 98;
-        TopInterval one = interval(2);
-        for (unsigned i = 0; i < 2; i++) {
-            one.workqueues[i].id = i + 1;
-            one.workqueues[i].now.name = i == 0 ? "first" : "second";
-            one.workqueues[i].per_second = one.workqueues[i].items = 20 - 10 * i;
+        TopInterval one = interval(24);
+        for (unsigned i = 0; i < 24; i++) {
+            // No character stays in its place when the rows move: the terminal gets changes only.
+            for (unsigned k = 0; k < 3; k++) one.workqueues[i].now.name += static_cast<char>('a' + i + k);
+            one.workqueues[i].per_second = one.workqueues[i].items = 100 - i;
         }
-        screen->show(one, "");
-        return run_until_quit(*screen);
+        (*screen)->show(one, "");
+        return run_until_quit(**screen);
     });
     EXPECT_TRUE(process.shows("WORKQUEUE"));
-    EXPECT_TRUE(process.shows("second"));
+    EXPECT_TRUE(process.shows("tuv"));
     const std::pair<const char*, const char*> steps[] = {
-        {"\033OB\r", "second"},  // the Down key in keypad mode of xterm; Enter: its title
-        {"", "queueing"},       {"\033", "WORKQUEUE"}, {"\r", "queueing"},  // the selection has stayed
-        {"?", "rescuer"},       {"\033", "queueing"},                       // back to the graph
-        {"q", "WORKQUEUE"},     {"?", "rescuer"},      {"q", "WORKQUEUE"},
+        {"\033OF", "xyz"},  // the End key in keypad mode of xterm
+        {"\033OH", "abc"},  // Home
+        {"?", "rescuer"},  {"x", "WORKQUEUE"}, {">", "cpu"},
     };
     for (const auto& [keys, text] : steps) {
         process.type(keys);
@@ -215,13 +212,9 @@ TEST(TopScreen, KeysOpenTheGraphOfTheSelectedRowAndTheHelp) {
     EXPECT_EQ(process.exit_code(), 0);
 }
 
-TEST(TopScreen, ARecordingHasGraphsToo) {
+TEST(TopScreen, ShowsARecording) {
     test::TempTree tree;
     TopInterval one = interval(1);
-    one.workqueues[0].id = 1;
-    one.workqueues[0].items = one.workqueues[0].timed = 300;
-    one.workqueues[0].per_second = 300;
-    one.workqueues[0].p50 = 8000;
     one.workqueues[0].p99 = 84'000;
     tree.write("recording", interval_json({one, 1'700'000'000, "", true}, true).dump() + "\n");
     OnTerminal process("xterm", [&] {
@@ -229,11 +222,8 @@ TEST(TopScreen, ARecordingHasGraphsToo) {
         options.replay = tree.path("recording");
         return replay(options);
     });
-    EXPECT_TRUE(process.shows("the end"));
-    process.type("\r");
-    EXPECT_TRUE(process.shows("mean 300"));
     EXPECT_TRUE(process.shows("84us"));
-    process.type("qq");
+    process.type("q");
     EXPECT_EQ(process.exit_code(), kOk);
 }
 

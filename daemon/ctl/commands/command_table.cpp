@@ -26,9 +26,7 @@ struct Given {
     std::vector<std::string> files;
     bool all = false;
     bool experiments = false;
-    bool isolation = false;
     bool ledger = false;
-    double seconds = 5;
 };
 
 // A command with options of Given alone: ADD adds them, RUN runs it.
@@ -88,21 +86,12 @@ void add_needed_target(CLI::App& command, Given& g) {
 void add_nothing(CLI::App& /*command*/, Given& /*g*/) {}
 
 void add_status(CLI::App& command, Given& g) {
-    auto* target = add_target(command, g);
+    add_target(command, g);
     add_shared(command, g.options, kJson | kConfig);
-    auto* isolation =
-        command.add_flag("--isolation", g.isolation, "Watch isolated CPUs: the work there, by origin");
-    isolation->excludes("--config")->excludes(target);
-    add_look_seconds(command, g.seconds)->needs(isolation);
 }
 
 int run_status(const Given& g) {
-    if (!g.isolation) return status(g.options, g.target);
-    if (!g.options.root.empty())
-        throw CLI::ValidationError("status --isolation watches the running kernel: no --root");
-    const auto monitor = make_bpf_monitor();
-    const auto profile = make_bpf_profile();
-    return isolation({g.seconds, g.options.json}, {Paths{}, *monitor, *profile});
+    return status(g.options, g.target);
 }
 
 void add_plan(CLI::App& command, Given& g) {

@@ -139,9 +139,7 @@ json running_status(const Options& options, json said) {
         targets.push_back(std::move(target));
     }
     said["targets"] = std::move(targets);
-    json isolation = isolation_json(read_isolation(paths));
-    isolation.update(said.value("isolation", json::object()));
-    said["isolation"] = std::move(isolation);
+    said["isolation"] = isolation_json(read_isolation(paths));
     if (!options.json) return said;
     KernelInfo kernel = probe_kernel(paths);
     read_pods(paths, kernel);

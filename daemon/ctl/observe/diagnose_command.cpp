@@ -1,28 +1,24 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/observe/diagnosis.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
+#include <map>
 #include <memory>
+#include <utility>
 
 #include "base/file.h"
 #include "base/text.h"
-#include "bpf/bpf_dump.h"
-#include "bpf/work_monitor.h"
 #include "ctl/device_mapper.h"
 #include "ctl/json_values.h"
 #include "ctl/kworker.h"
 #include "ctl/machine.h"
+#include "ctl/observe/diagnosis.h"
 #include "ctl/observe/top_command.h"
-#include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
 #include "machine/bpf_errors.h"
 #include "machine/isolation.h"
-#include "service/status.h"
 
 namespace wq::ctl {
 namespace {
@@ -33,12 +29,6 @@ constexpr double kLeastSeconds = 0.5;
 constexpr double kMostSeconds = 3600;
 constexpr int kTries = 5;  // to take a sample, if it fails temporarily
 constexpr std::size_t kWidth = 80;
-constexpr const char* kCounts = "what the kernel counts of each workqueue";
-constexpr const char* kRuns = "which kworker runs which function";
-
-double seconds_since(Clock::time_point from) {
-    return std::max(std::chrono::duration<double>(Clock::now() - from).count(), 1e-3);
-}
 
 Result<WorkSample> sample_of(WorkMonitor& monitor) {
     auto sample = monitor.sample();
@@ -46,7 +36,7 @@ Result<WorkSample> sample_of(WorkMonitor& monitor) {
     return sample;
 }
 
-// One look. If a tool fails, this is noted in `missing`, and the look continues without it.
+// One look. If a part fails, this is noted in `missing`, and the look continues without it.
 class Look {
   public:
     explicit Look(const DiagnoseTools& tools) : tools_(tools) {
@@ -59,108 +49,77 @@ class Look {
                 if (const auto bypass = read_crypt_bypass(tools.paths, device);
                     bypass && *bypass != CryptBypass{})
                     out_.bypassed[name] = *bypass;
-        if (const auto text = read_file(tools.paths.parameters() + "/cpu_intensive_thresh_us")) {
-            std::uint64_t us = 0;
-            std::from_chars(text->data(), text->data() + text->size(), us);
-            if (us > 0) out_.hog_ns = us * 1000;
-        }
+        const auto threshold = read_file(tools.paths.parameters() + "/cpu_intensive_thresh_us").value_or("");
+        if (const auto us = number_of<std::uint64_t>(threshold.substr(0, threshold.find('\n')));
+            us && *us > 0)
+            out_.hog_ns = *us * 1000;
     }
 
-    void begin() {
-        const Status probes = tools_.monitor.attach({}, true);
-        if (probes) attach_profile();  // loading takes time: all rates begin after it
+    // Loading takes time: all rates begin after it.
+    Status begin() {
+        const Status probes = tools_.monitor.attach(true, true);
         auto first = sample_of(tools_.monitor);
-        if (!first)
-            miss(probes ? kCounts : "functions, waits and all that the kernel counts of each workqueue",
-                 first.error().text);
-        else if (!probes)
-            miss("functions and waits", probes.error().text);
-        else if (!tools_.monitor.limits().empty())
-            out_.missing.push_back(tools_.monitor.limits());
-        counts_ = first.has_value();
-        if (first) rates_.add(std::move(*first));
-        if (!probes && counts_) attach_profile();
+        if (!first) return tl::unexpected(first.error());
+        const std::string limits = tools_.monitor.limits();
+        if (!probes) out_.missing.push_back("functions, waits and kworkers: " + probes.error().text);
+        if (probes && !limits.empty()) out_.missing.push_back(limits);
+        rates_.add(std::move(*first));
+        look_at_isolated();
         read_workers();
         began_ = Clock::now();
+        return {};
     }
     void read_workers() { kworkers_.add(read_kworkers(tools_.paths)); }
 
     Result<DiagnoseLook> end() {
-        out_.seconds = seconds_since(began_);
+        out_.seconds = std::max(std::chrono::duration<double>(Clock::now() - began_).count(), 1e-3);
         read_workers();
-        if (profiles_) {
-            auto profile = tools_.profile.read();
-            out_.profile_seconds = seconds_since(profiled_from_);
-            if (profile)
-                out_.profile = std::move(*profile);
-            else
-                miss(kRuns, profile.error().text);
-        }
-        if (counts_) {
-            auto last = sample_of(tools_.monitor);
-            if (last) out_.work = rates_.add(std::move(*last));
-            if (!last) miss(kCounts, last.error().text);
-        }
-        const std::size_t seen = kworkers_.seen();
-        if (seen == 0 && !out_.work)
-            return fail("nothing can be seen: " + last_error_ + ", and /proc shows no kworkers");
-        if (seen == 0) out_.missing.emplace_back("kworkers: /proc shows none (a PID namespace of its own?)");
-        add_kworkers();
-        note_lost();
-        if (out_.work) {
-            auto dump = tools_.dump();
-            if (dump)
-                out_.dump = std::move(*dump);
-            else
-                miss("pools and scopes", dump.error().text);
-        }
-        return std::move(out_);
-    }
-
-  private:
-    void attach_profile() {
-        const Status done = tools_.profile.attach(out_.isolated);
-        profiled_from_ = Clock::now();
-        profiles_ = done.has_value();
-        out_.sampled = profiles_ && tools_.profile.limits().empty();
-        const std::string why = done ? tools_.profile.limits() : done.error().text;
-        if (!why.empty()) miss(kRuns, why);
-        if (!done && !out_.isolated.empty()) miss("work on isolated CPUs", done.error().text);
-    }
-
-    void add_kworkers() {
+        look_at_isolated();
+        auto last = sample_of(tools_.monitor);
+        if (!last) return tl::unexpected(last.error());
+        out_.ran = std::move(last->ran);
+        lost(last->lost_ticks, "sample", " of kworkers: there was no room");
+        out_.work = rates_.add(std::move(*last)).value();
+        lost(out_.work.lost, "item", ": not timed (no room, or queued again before the start)");
         out_.kworkers = kworkers_.uses();
         for (auto& one : out_.kworkers) {
             one.cpus = cpus_of_task(tools_.paths, one.pid);
             if (one.stuck) one.sleeps_in = sleeps_in(tools_.paths, one.pid);
         }
+        if (auto dump = tools_.dump())
+            out_.dump = std::move(*dump);
+        else
+            out_.missing.push_back("pools and scopes: " + dump.error().text);
+        return std::move(out_);
     }
 
-    // Notes what was seen but could not be counted or timed.
-    void note_lost() {
-        const auto lost = [this](std::uint64_t count, const char* one, const char* rest) {
-            if (count > 0) out_.missing.push_back(plural(count, one) + rest);
-        };
-        if (out_.profile) {
-            lost(out_.profile->lost_ticks, "sample", " of kworkers: there was no room");
-            lost(out_.profile->lost_items, "item", " that started on isolated CPUs: there was no room");
+  private:
+    // The kernel counts from the start of each workqueue on.
+    void look_at_isolated() {
+        if (out_.isolated.empty()) return;
+        const auto now = tools_.monitor.list_on(out_.isolated);
+        if (!now) return out_.missing.push_back("work on isolated CPUs: " + now.error().text);
+        const bool first = !std::exchange(looked_, true);
+        for (const KernelWorkqueue& one : *now) {
+            std::uint64_t& before = started_before_[{one.address, one.name}];
+            if (first)
+                before = one.started;
+            else if (one.started > before)
+                out_.on_isolated[one.name] += one.started - before;
         }
-        if (out_.work)
-            lost(out_.work->lost, "item", ": not timed (no room, or queued again before the start)");
     }
 
-    void miss(const std::string& what, const std::string& why) {
-        out_.missing.push_back(what + ": " + why);
-        last_error_ = why;
+    void lost(std::uint64_t count, const char* one, const char* rest) {
+        if (count > 0) out_.missing.push_back(plural(count, one) + rest);
     }
 
     const DiagnoseTools& tools_;
-    bool counts_ = false, profiles_ = false;
-    Clock::time_point profiled_from_, began_;
+    Clock::time_point began_;
     TopRates rates_;
     KworkerWatch kworkers_;
+    std::map<std::pair<std::uint64_t, std::string>, std::uint64_t> started_before_;  // by address and name
+    bool looked_ = false;
     DiagnoseLook out_;
-    std::string last_error_;
 };
 
 // Waits until UNTIL. False: a signal ends it early.
@@ -181,117 +140,33 @@ void watch(Look& look, double seconds, TopWait& wait) {
     }
 }
 
-struct IsolationLook {
-    Isolation isolation;
-    double seconds = 0;
-    std::vector<IsolatedFinding> work;
-    std::uint64_t lost = 0;            // items for which there was no room
-    std::vector<std::string> missing;  // what cannot be seen here, and why
-};
-
-Result<IsolationLook> look_at_isolated(const DiagnoseOptions& options, const DiagnoseTools& tools,
-                                       TopWait& wait) {
-    IsolationLook out;
-    out.isolation = read_isolation(tools.paths);
-    if (out.isolation.cpus().empty()) return out;
-    // The workqueues at the start and at the end, because some may appear or disappear.
-    std::map<std::uint64_t, KernelWorkqueue> known;
-    const auto add_names = [&] {
-        const auto sample = tools.monitor.sample();
-        for (const auto& one : sample ? sample->workqueues : std::vector<KernelWorkqueue>{})
-            known[one.address] = one;
-        if (!sample) out.missing = {"the names of workqueues: " + sample.error().text};
-    };
-    add_names();
-    if (const Status done = tools.profile.attach(out.isolation.cpus()); !done)
-        return tl::unexpected(done.error());
-    const auto began = Clock::now();
-    wait_until(wait, began + duration_of(options.seconds));
-    out.seconds = seconds_since(began);
-    const auto seen = tools.profile.read();
-    if (!seen) return tl::unexpected(seen.error());
-    add_names();
-    out.work = isolated_findings(seen->isolated, known);
-    out.lost = seen->lost_items;
-    if (!tools.profile.limits().empty())
-        out.missing.push_back("which work a timer queued: " + tools.profile.limits());
-    return out;
-}
-
-// The keys of `isolation` in `status --json`, plus the keys that only this look provides.
-nlohmann::json json_of(const IsolationLook& look) {
-    nlohmann::json out = isolation_json(look.isolation);
-    out.update(counted_json({{}, look.lost, look.seconds}));
-    out["cpus"] = look.isolation.cpus().list();
-    out["work"] = nlohmann::json(isolated_json(look.work));
-    out["missing"] = look.missing;
-    return out;
-}
-
-std::string text_of(const IsolationLook& look, std::size_t columns) {
-    const CpuSet cpus = look.isolation.cpus();
-    std::string out = isolated_cpus_text(isolation_json(look.isolation));
-    Paragraphs rest(columns);
-    if (cpus.empty()) {
-        rest.begin(
-            "No CPU is isolated: neither isolcpus= nor nohz_full= is in force, and no cpuset "
-            "partition is \"isolated\".");
-        if (!look.isolation.complete) rest.note("There are more cgroups than were looked at.");
-        return out + (out.empty() ? "" : "\n") + std::move(rest).text();
-    }
-    tell_isolated(rest, look.work, cpus);
-    std::uint64_t items = look.lost;
-    for (const auto& one : look.work) items += one.items;
-    rest.begin(items == 0 ? fmt::format("No work item started on isolated CPUs {} in {:.1f} s.", cpus.list(),
-                                        look.seconds)
-                          : fmt::format("{} started on isolated CPUs {} in {:.1f} s.", plural(items, "item"),
-                                        cpus.list(), look.seconds));
-    if (look.lost > 0) rest.note(fmt::format("There was no room for {} of them.", look.lost));
-    for (const auto& one : look.missing) rest.note("Not seen: " + one);
-    return out + "\n" + std::move(rest).text();
-}
-
 }  // namespace
 
 int diagnose(const DiagnoseOptions& options, const DiagnoseTools& tools) {
     TopWait wait;
     Look look(tools);
-    look.begin();
+    if (const auto begun = look.begin(); !begun) return complain(begun.error().text);
     watch(look, options.seconds, wait);
     const auto seen = look.end();
     if (!seen) return complain(seen.error().text);
-    const Diagnosis found = diagnose(*seen);
+    const auto found = diagnose(*seen);
     const auto written =
-        wait.write(options.json ? json_text(diagnosis_json(found)) + "\n"
-                                : diagnosis_text(found, std::min(terminal_columns(), kWidth)));
+        wait.write(options.json ? json_text(found) + "\n"
+                                : diagnosis_text(found, *seen, std::min(terminal_columns(), kWidth)));
     return written ? kOk : complain(written.error().text);
-}
-
-int isolation(const DiagnoseOptions& options, const DiagnoseTools& tools) {
-    TopWait wait;
-    const auto seen = look_at_isolated(options, tools, wait);
-    if (!seen) return complain("work on isolated CPUs cannot be seen: " + seen.error().text);
-    const auto written =
-        wait.write(options.json ? dump_json(json_of(*seen)) + "\n" : text_of(*seen, terminal_columns()));
-    return written ? kOk : complain(written.error().text);
-}
-
-CLI::Option* add_look_seconds(CLI::App& command, double& seconds) {
-    return command.add_option("--seconds", seconds, "How long to look; default 5")
-        ->type_name(word::kNumber)
-        ->check(seconds_between(kLeastSeconds, kMostSeconds));
 }
 
 CommandRun set_up_diagnose(CLI::App& command, const Invocation& invocation) {
     const auto options = std::make_shared<DiagnoseOptions>();
-    add_look_seconds(command, options->seconds);
+    command.add_option("--seconds", options->seconds, "How long to look; default 5")
+        ->type_name(word::kNumber)
+        ->check(seconds_between(kLeastSeconds, kMostSeconds));
     command.add_flag("--json", options->json, kJsonHelp);
     return [options, &invocation] {
         if (!invocation.root.empty())
             throw CLI::ValidationError("diagnose watches the running kernel: no --root");
         const auto monitor = make_bpf_monitor();
-        const auto profile = make_bpf_profile();
-        return diagnose(*options, {Paths{}, *monitor, *profile, read_kernel_dump});
+        return diagnose(*options, {Paths{}, *monitor, read_kernel_dump});
     };
 }
 

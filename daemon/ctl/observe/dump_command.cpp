@@ -3,11 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <map>
 #include <memory>
-#include <set>
 
 #include "bpf/bpf_dump.h"
 #include "ctl/json_values.h"
@@ -21,44 +18,22 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct DumpOptions {
-    std::vector<std::string> names;
-    std::string diff;  // the file to compare with; "": none
-    bool json = false;
-};
-
-void keep_named(KernelDump& dump, const std::vector<std::string>& names) {
-    if (names.empty()) return;
-    std::erase_if(dump.workqueues, [&](const DumpedWorkqueue& wq) {
-        return std::ranges::find(names, wq.name) == names.end();
-    });
-}
-
-// What differs from the dump in the file. Its names need not exist now: the other dump may have them.
-Result<Json> diff_of(KernelDump all, const DumpOptions& options) {
-    const auto before = read_dump_file(options.diff, options.names);
-    if (!before) return before;
-    keep_named(all, options.names);
-    auto diff = dump_diff(*before, kernel_dump_json(all, probe_kernel(Paths{})));
-    if (!diff) return tl::unexpected(diff.error().in(options.diff));
-    return diff;
-}
-
-int dump(const DumpOptions& options) {
-    auto all = read_kernel_dump();
+// DIFF: the file to compare with; "": none.
+int dump(const std::string& diff, bool json) {
+    const auto all = read_kernel_dump();
     if (!all) return complain(all.error().text + "; `wq-tunectl topology` needs no BPF");
-    if (!options.diff.empty()) {
-        const auto diff = diff_of(std::move(*all), options);
-        if (!diff) return complain(diff.error().text);
-        fmt::print("{}", options.json ? json_text(*diff) + "\n"
-                                      : dump_diff_text(*diff, terminal_columns(), wants_colour()));
+    const KernelInfo kernel = probe_kernel(Paths{});
+    if (diff.empty()) {
+        fmt::print("{}", json ? json_text(kernel_dump_json(*all, kernel)) + "\n"
+                              : kernel_dump_text(*all, kernel, terminal_columns(), wants_colour()));
         return kOk;
     }
-    const auto some = dump_of(std::move(*all), options.names);
-    if (!some) return complain(some.error().text);
-    const KernelInfo kernel = probe_kernel(Paths{});
-    fmt::print("{}", options.json ? json_text(kernel_dump_json(*some, kernel)) + "\n"
-                                  : kernel_dump_text(*some, kernel, terminal_columns(), wants_colour()));
+    const auto before = read_dump_file(diff);
+    if (!before) return complain(before.error().text);
+    const auto differs = dump_diff(*before, kernel_dump_json(*all, kernel));
+    if (!differs) return complain(differs.error().in(diff).text);
+    fmt::print("{}", json ? json_text(*differs) + "\n"
+                          : dump_diff_text(*differs, terminal_columns(), wants_colour()));
     return kOk;
 }
 
@@ -107,10 +82,6 @@ Json workqueue_json(const DumpedWorkqueue& wq) {
     for (const auto& [cpu, pool] : wq.pools) json["pools"][std::to_string(cpu)] = pool;
     json["default_pool"] = or_null(wq.default_pool);
     json["max_active"] = wq.max_active;
-    json["nodes"] = Json::array();
-    for (const auto& node : wq.nodes)
-        json["nodes"].push_back(
-            {{"node", node_or_null(node.node)}, {"active", node.active}, {"max", node.max}});
     json["rescuer"] = nullptr;
     if (const auto& rescuer = wq.rescuer)
         json["rescuer"] = {{"name", rescuer->name}, {"pid", rescuer->pid}, {"cpus", rescuer->cpus.list()}};
@@ -118,21 +89,6 @@ Json workqueue_json(const DumpedWorkqueue& wq) {
 }
 
 }  // namespace
-
-Result<KernelDump> dump_of(KernelDump dump, const std::vector<std::string>& names) {
-    if (names.empty()) return dump;
-    for (const auto& name : names)
-        if (std::ranges::find(dump.workqueues, name, &DumpedWorkqueue::name) == dump.workqueues.end())
-            return fail("there is no workqueue '" + name + "'", ENOENT);
-    keep_named(dump, names);
-    std::set<int> used;
-    for (const auto& wq : dump.workqueues) {
-        for (const auto& [cpu, pool] : wq.pools) used.insert(pool);
-        if (wq.default_pool) used.insert(*wq.default_pool);
-    }
-    std::erase_if(dump.pools, [&](const DumpedPool& pool) { return !used.contains(pool.id); });
-    return dump;
-}
 
 Json kernel_dump_json(const KernelDump& dump, const KernelInfo& kernel) {
     Json scopes = Json::array(), pools = Json::array(), workqueues = Json::array();
@@ -151,18 +107,16 @@ Json kernel_dump_json(const KernelDump& dump, const KernelInfo& kernel) {
 }
 
 CommandRun set_up_dump(CLI::App& command, const Invocation& invocation) {
-    const auto options = std::make_shared<DumpOptions>();
-    command.add_option("WQ", options->names, "Only these workqueues, and the pools that they use")
-        ->type_name(word::kWorkqueue);
+    const auto diff = std::make_shared<std::string>();
+    const auto json = std::make_shared<bool>(false);
     command
-        .add_option("--diff", options->diff,
-                    "What differs from this output of `dump --json`, as of another kernel")
+        .add_option("--diff", *diff, "What differs from this output of `dump --json`, as of another kernel")
         ->type_name(word::kFile)
         ->check(not_empty);
-    command.add_flag("--json", options->json, kJsonHelp);
-    return [options, &invocation] {
+    command.add_flag("--json", *json, kJsonHelp);
+    return [diff, json, &invocation] {
         if (!invocation.root.empty()) throw CLI::ValidationError("dump reads the running kernel: no --root");
-        return dump(*options);
+        return dump(*diff, *json);
     };
 }
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "bpf/bpf_dump.h"
 #include "ctl/command.h"
@@ -12,17 +11,12 @@
 
 namespace wq::ctl {
 
-// DUMP restricted to the workqueues NAMES (as in sysfs) and the pools that they use. No names: everything.
-// Error: ENOENT if no workqueue has one of the names.
-Result<KernelDump> dump_of(KernelDump dump, const std::vector<std::string>& names);
-
 nlohmann::ordered_json kernel_dump_json(const KernelDump& dump, const KernelInfo& kernel);
 std::string kernel_dump_text(const KernelDump& dump, const KernelInfo& kernel, std::size_t columns,
                              bool colour);
 
-// Reads a file that `dump --json` wrote. NAMES: keep only these workqueues; empty: all. Errors contain the
-// path.
-Result<nlohmann::ordered_json> read_dump_file(const std::string& path, const std::vector<std::string>& names);
+// Reads a file that `dump --json` wrote. Errors contain the path.
+Result<nlohmann::ordered_json> read_dump_file(const std::string& path);
 
 // Compares two documents of `dump --json`, usually of two kernels: the document of `dump --diff --json`.
 // Workqueues are matched by name; those with the same name, by their order. Pools are compared by the CPUs

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "base/cpu_set.h"
@@ -21,14 +20,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // of a file
 constexpr auto kNoDump = "not the output of `wq-tunectl dump --json`";
 
-// The kind of a per-CPU pool: whether it is for soft interrupts (BH), and its nice level. Each CPU has one
-// pool of each kind.
-using OwnKind = std::pair<bool, int>;
-
-std::string heading_of(const OwnKind& kind) {
-    return fmt::format("{}NICE {}", kind.first ? "BH " : "", kind.second);
-}
-
 std::string joined(const std::vector<std::string>& words, const char* gap = "  ") {
     return fmt::format("{}", fmt::join(words, gap));
 }
@@ -43,8 +34,7 @@ class DumpText {
     std::string all(const KernelInfo& kernel) {
         head(kernel);
         scopes();
-        own_pools();
-        unbound_pools();
+        pools();
         workqueues();
         return std::move(text_);
     }
@@ -79,76 +69,46 @@ class DumpText {
         add("Affinity scopes", {"SCOPE", "PODS", "NODES", "CPUS OF EACH POD"}, std::move(rows));
     }
 
-    void own_pools() {
-        std::map<OwnKind, std::map<unsigned, const DumpedPool*>> kinds;
-        std::map<unsigned, std::vector<std::string>> by_cpu;
-        for (const auto& pool : dump_.pools)
-            if (pool.cpu) {
-                kinds[{pool.bh, -pool.nice}][*pool.cpu] = &pool;
-                by_cpu[*pool.cpu] = {std::to_string(*pool.cpu)};
-            }
-        std::vector<std::string> header{"CPU"};
-        for (const auto& [kind, pools] : kinds) {
-            header.push_back(heading_of({kind.first, -kind.second}));
-            for (auto& [cpu, row] : by_cpu) {
-                const auto found = pools.find(cpu);
-                row.push_back(found == pools.end() ? "-"
-                              : kind.first         ? std::to_string(found->second->id)
-                                           : fmt::format("{} ({}/{})", found->second->id, found->second->idle,
-                                                         found->second->workers));
-            }
-        }
-        Rows rows;
-        for (auto& [cpu, row] : by_cpu) rows.push_back(std::move(row));
-        add("Pools of one CPU: ID (idle/workers)", std::move(header), std::move(rows));
-    }
-
-    void unbound_pools() {
+    void pools() {
         Rows rows;
         for (const auto& pool : dump_.pools)
-            if (!pool.cpu)
-                rows.push_back({std::to_string(pool.id), std::to_string(pool.refs), std::to_string(pool.nice),
-                                std::to_string(pool.idle), std::to_string(pool.workers),
-                                pool.node >= 0 ? std::to_string(pool.node) : "-", pool.strict ? "yes" : "no",
-                                pool.pod_cpus == pool.cpus
-                                    ? pool.cpus.list()
-                                    : fmt::format("{} of {}", pool.pod_cpus.list(), pool.cpus.list())});
-        add("Unbound pools", {"POOL", "REFS", "NICE", "IDLE", "WORKERS", "NODE", "STRICT", "CPUS"},
+            rows.push_back({std::to_string(pool.id),
+                            pool.bh    ? "bh"
+                            : pool.cpu ? "per-cpu"
+                                       : "unbound",
+                            std::to_string(pool.refs), std::to_string(pool.nice), std::to_string(pool.idle),
+                            std::to_string(pool.workers), pool.node >= 0 ? std::to_string(pool.node) : "-",
+                            pool.strict ? "yes" : "no",
+                            pool.pod_cpus == pool.cpus
+                                ? pool.cpus.list()
+                                : fmt::format("{} of {}", pool.pod_cpus.list(), pool.cpus.list())});
+        add("Pools", {"POOL", "KIND", "REFS", "NICE", "IDLE", "WORKERS", "NODE", "STRICT", "CPUS"},
             std::move(rows));
     }
 
     void workqueues() {
-        Rows all, active, rescuers;
+        Rows all, rescuers;
         for (const auto& wq : dump_.workqueues) {
-            all.push_back({wq.name, wq.kind,
+            all.push_back({wq.name, wq.kind, std::to_string(wq.max_active),
                            !wq.attrs ? "-" : wq.attrs->scope + (wq.attrs->strict ? " strict" : ""),
                            pools_of(wq)});
-            std::vector<std::string> nodes;
-            for (const auto& node : wq.nodes)
-                nodes.push_back(fmt::format("{}: {}/{}", node.node < 0 ? "none" : std::to_string(node.node),
-                                            node.active, node.max));
-            if (!nodes.empty()) active.push_back({wq.name, std::to_string(wq.max_active), joined(nodes)});
             if (const auto& one = wq.rescuer)
                 rescuers.push_back({wq.name, one->name, std::to_string(one->pid), one->cpus.list()});
         }
-        add("Workqueues", {"WORKQUEUE", "KIND", "SCOPE", "POOL: CPUS"}, std::move(all));
-        add("Unbound work that runs", {"WORKQUEUE", "MAX", "ACTIVE/MAX BY NODE"}, std::move(active));
+        add("Workqueues", {"WORKQUEUE", "KIND", "MAX", "SCOPE", "POOL: CPUS"}, std::move(all));
         add("Rescuers", {"WORKQUEUE", "RESCUER", "PID", "CPUS"}, std::move(rescuers));
     }
 
-    // Returns "own, NICE 0" if each CPU has its own pool of the same kind, else "50: 0-11  51: 12-23
-    // default: 49".
+    // Returns "own" if each CPU has its own pool, else "50: 0-11  51: 12-23  default: 49".
     [[nodiscard]] std::string pools_of(const DumpedWorkqueue& wq) const {
         std::map<int, CpuSet> by_pool;
-        std::map<OwnKind, std::size_t> own;
+        bool own = true;
         for (const auto& [cpu, id] : wq.pools) {
             by_pool[id].add(cpu);
             const auto pool = pools_.find(id);
-            if (pool != pools_.end() && pool->second->cpu == cpu)
-                own[{pool->second->bh, pool->second->nice}]++;
+            own = own && pool != pools_.end() && pool->second->cpu == cpu;
         }
-        if (own.size() == 1 && own.begin()->second == wq.pools.size())
-            return "own, " + heading_of(own.begin()->first);
+        if (own) return "own";
         std::vector<std::string> words;
         for (const auto& [id, cpus] : by_pool) words.push_back(fmt::format("{}: {}", id, cpus.list()));
         if (wq.default_pool) words.push_back(fmt::format("default: {}", *wq.default_pool));
@@ -291,17 +251,11 @@ Result<Json> dump_diff(const Json& before, const Json& after) {
     }
 }
 
-Result<Json> read_dump_file(const std::string& path, const std::vector<std::string>& names) {
+Result<Json> read_dump_file(const std::string& path) {
     const auto text = read_file(path, kMostBytes);
     if (!text) return tl::unexpected(text.error());
     auto dump = Json::parse(*text, nullptr, false);
-    const auto at = dump.is_object() ? dump.find("workqueues") : dump.end();
-    if (!dump.is_object() || at == dump.end() || !at->is_array()) return fail(path + ": " + kNoDump);
-    if (names.empty()) return dump;
-    Json some = Json::array();
-    for (const auto& wq : *at)
-        if (std::ranges::find(names, text_at(wq, "name")) != names.end()) some.push_back(wq);
-    *at = std::move(some);
+    if (!dump.is_object()) return fail(path + ": " + kNoDump);
     return dump;
 }
 

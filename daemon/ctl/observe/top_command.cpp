@@ -15,11 +15,8 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <memory>
-#include <set>
-#include <system_error>
 #include <utility>
 
 #include "base/file.h"
@@ -40,6 +37,17 @@ constexpr double kLeastInterval = 0.1;  // seconds
 constexpr double kMostInterval = 3600;
 constexpr int kMostMissed = 10;  // failed samples in a row
 
+bool is_named(const TopOptions& options, const std::string& name) {
+    return options.names.empty() || std::ranges::find(options.names, name) != options.names.end();
+}
+
+void keep_named(TopInterval& interval, const TopOptions& options) {
+    std::erase_if(interval.workqueues,
+                  [&](const WorkqueueRow& row) { return !is_named(options, row.now.name); });
+    std::erase_if(interval.functions,
+                  [&](const FunctionRow& row) { return !is_named(options, row.workqueue); });
+}
+
 std::string json_line(const RecordedInterval& one, bool functions) {
     return json_text(interval_json(one, functions)) + "\n";
 }
@@ -53,7 +61,6 @@ class Feed {
     virtual Result<std::optional<RecordedInterval>> next() = 0;
     Clock::time_point due = Clock::now();  // when to call next() again
     bool is_over = false;
-    std::string end_note;  // about the end of the feed; "" if there is none
 };
 
 class LiveFeed : public Feed {
@@ -75,24 +82,22 @@ class LiveFeed : public Feed {
         if (!sample && passes(sample.error()) && ++missed_ <= kMostMissed) return std::nullopt;
         if (!sample) return tl::unexpected(sample.error());
         missed_ = 0;
+        if (!std::exchange(known_, true))
+            for (const auto& name : options_.names)
+                if (std::ranges::find(sample->workqueues, name, &KernelWorkqueue::name) ==
+                    sample->workqueues.end())
+                    return fail("there is no workqueue '" + name + "'", ENOENT);
         auto interval = rates_.add(std::move(*sample));
         if (!interval) return std::nullopt;
+        keep_named(*interval, options_);
         RecordedInterval out{std::move(*interval), ::time(nullptr), monitor_.limits(), true};
         if (file_)
-            if (auto done = record(json_line(out, true)); !done)
+            if (auto done = write_all(file_.get(), json_line(out, true)); !done)
                 return tl::unexpected(done.error().in(options_.record));
         return out;
     }
 
   private:
-    // The first line replaces an older recording, so a start that fails keeps that.
-    Status record(const std::string& line) {
-        // A FIFO cannot be truncated.
-        if (!std::exchange(recorded_, true) && ::ftruncate(file_.get(), 0) != 0 && errno != EINVAL)
-            return tl::unexpected(Error{errno, std::strerror(errno)});
-        return write_all(file_.get(), line);
-    }
-
     WorkMonitor& monitor_;
     const TopOptions& options_;
     Clock::duration step_;
@@ -100,76 +105,38 @@ class LiveFeed : public Feed {
     TopRates rates_;
     int missed_ = 0;  // samples in a row
     bool begun_ = false;
-    bool recorded_ = false;
+    bool known_ = false;  // whether all named workqueues exist
 };
 
 class ReplayFeed : public Feed {
   public:
-    static Result<ReplayFeed> open(const TopOptions& options) {
-        std::error_code ignored;
-        if (std::filesystem::is_directory(options.replay, ignored)) return fail_errno(options.replay, EISDIR);
-        errno = 0;
-        std::ifstream file(options.replay);
-        if (!file) return fail_errno(options.replay, errno != 0 ? errno : EIO);
-        return ReplayFeed(options, std::move(file));
-    }
+    explicit ReplayFeed(const TopOptions& options) : options_(options), file_(options.replay) {}
 
+    // Error: a line is not valid, or the file is empty or cannot be read.
     Result<std::optional<RecordedInterval>> next() override {
-        auto out = read();
-        if (!out) return out;
-        if (!*out) {
+        const std::string& path = options_.replay;
+        std::string text;
+        if (!file_.is_open()) return fail_errno(path, errno);
+        if (!std::getline(file_, text)) {
+            if (file_.bad()) return fail_errno(path, errno);
+            if (line_ == 0) return fail(path + ": it is empty");
             is_over = true;
             due = Clock::time_point::max();
-            if (cut_off_) end_note = options_.replay + ": the recording is cut off here";
-            if (seen_) return out;
-            return fail(fmt::format("there is no workqueue '{}' in {}", fmt::join(options_.names, "', '"),
-                                    options_.replay));
-        }
-        if (options_.functions && !(**out).has_functions)
-            return fail(options_.replay + ": the recording has no functions");
-        keep_named((**out).interval);
-        due = Clock::now() + duration_of(std::clamp((**out).interval.seconds, 0.0, kMostInterval));
-        return out;
-    }
-
-  private:
-    ReplayFeed(const TopOptions& options, std::ifstream file) : options_(options), file_(std::move(file)) {}
-
-    // The next interval; empty at the end, and for a last line that was cut off. Error: a line is not valid,
-    // or the file is empty or cannot be read.
-    Result<std::optional<RecordedInterval>> read() {
-        std::string text;
-        if (!std::getline(file_, text)) {
-            if (file_.bad()) return fail_errno(options_.replay, EIO);
-            if (line_ == 0) return fail(options_.replay + ": it is empty");
             return std::nullopt;
         }
         line_++;
-        cut_off_ = line_ > 1 && file_.eof();  // only the last line may lack its newline
-        auto out = interval_of(nlohmann::ordered_json::parse(text, nullptr, false), reset_);
-        if (!out && cut_off_) return std::nullopt;
-        cut_off_ = false;
-        if (!out) return fail(fmt::format("{}:{}: {}", options_.replay, line_, out.error().text));
-        return std::optional(std::move(*out));
+        auto out = interval_of(nlohmann::ordered_json::parse(text, nullptr, false));
+        if (!out) return fail(fmt::format("{}:{}: {}", path, line_, out.error().text));
+        if (options_.functions && !out->has_functions) return fail(path + ": the recording has no functions");
+        keep_named(out->interval, options_);
+        due = Clock::now() + duration_of(std::clamp(out->interval.seconds, 0.0, kMostInterval));
+        return std::move(*out);
     }
 
-    void keep_named(TopInterval& interval) {
-        const auto& names = options_.names;
-        if (names.empty()) return;
-        const auto other = [&](const std::string& name) {
-            return std::ranges::find(names, name) == names.end();
-        };
-        std::erase_if(interval.workqueues, [&](const WorkqueueRow& row) { return other(row.now.name); });
-        std::erase_if(interval.functions, [&](const FunctionRow& row) { return other(row.workqueue); });
-        seen_ = seen_ || !interval.workqueues.empty();
-    }
-
+  private:
     const TopOptions& options_;
     std::ifstream file_;
     unsigned line_ = 0;
-    std::set<unsigned> reset_;  // ids of workqueues that were reset so far
-    bool cut_off_ = false;
-    bool seen_ = options_.names.empty();  // whether one of the named workqueues was seen so far
 };
 
 std::string text_of(const RecordedInterval& one, const TopOptions& options) {
@@ -184,12 +151,8 @@ std::string limits_text(const RecordedInterval& one) {
 // The note on an interval: what the kernel did not show and, for a replay, when it was recorded.
 std::string note_of(const RecordedInterval& one, const TopOptions& options) {
     if (options.replay.empty()) return limits_text(one);
-    const auto time = static_cast<std::time_t>(one.time);
-    std::tm local{};
-    ::localtime_r(&time, &local);
-    char text[32];
-    std::strftime(text, sizeof(text), "%F %T", &local);
-    return fmt::format("recorded {}{}{}", text, one.limits.empty() ? "" : "; ", limits_text(one));
+    return fmt::format("recorded {}{}{}", local_time(one.time), one.limits.empty() ? "" : "; ",
+                       limits_text(one));
 }
 
 // Prints a recording without waiting, and live intervals when they are due.
@@ -197,10 +160,7 @@ Status print_intervals(const TopOptions& options, Feed& feed, TopWait& wait) {
     for (unsigned printed = 0;;) {
         const auto one = feed.next();
         if (!one) return tl::unexpected(one.error());
-        if (feed.is_over) {
-            if (!feed.end_note.empty()) complain(feed.end_note);
-            return {};
-        }
+        if (feed.is_over) return {};
         if (*one) {
             if (printed == 0 && !options.json && !(**one).limits.empty()) complain(limits_text(**one));
             const auto written = wait.write(text_of(**one, options));
@@ -216,29 +176,30 @@ Status print_intervals(const TopOptions& options, Feed& feed, TopWait& wait) {
 }
 
 Status watch_live(const TopOptions& options, Feed& feed, TopWait& wait) {
-    auto screen = TopScreen::open(options);
-    if (!screen) return tl::unexpected(screen.error());
-    screen->say("Watching...");
+    const auto opened = TopScreen::open(options);
+    if (!opened) return tl::unexpected(opened.error());
+    TopScreen& screen = **opened;
+    screen.say("Watching...");
     RecordedInterval last;
     for (;;) {
         auto one = feed.next();
         if (!one) return tl::unexpected(one.error());
         if (*one) last = std::move(**one);
         const std::string note = note_of(last, options);
-        if (*one) screen->show(last.interval, note);
-        if (feed.is_over) screen->note((feed.end_note.empty() ? "the end; " : "cut off here; ") + note);
+        if (*one) screen.show(last.interval, note);
+        if (feed.is_over) screen.note("the end; " + note);
         for (auto event = TopWait::Event::resized; event != TopWait::Event::time;) {
             event = wait.until(feed.due, true);
             if (event == TopWait::Event::quit) return {};
-            if (event == TopWait::Event::resized) screen->resize();
-            if (event == TopWait::Event::key && !screen->take_keys()) return {};
+            if (event == TopWait::Event::resized) screen.resize();
+            if (event == TopWait::Event::key && !screen.take_keys()) return {};
         }
     }
 }
 
 bool shows_screen(const TopOptions& options) {
     const bool text = options.json || options.once || options.iterations;
-    return !text && ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDIN_FILENO) == 1;
+    return !text && is_terminal() && ::isatty(STDIN_FILENO) == 1 && !terminal_is_dumb();
 }
 
 int show(const TopOptions& options, Feed& feed, TopWait& wait) {
@@ -326,21 +287,21 @@ Result<bool> TopWait::write(std::string_view text) {
 
 int top(const TopOptions& options, WorkMonitor& monitor) {
     TopWait wait;
+    const Status done = monitor.attach(options.functions || !options.record.empty(), false);
+    if (!done) return complain(done.error().text);
     Fd recording;
     if (!options.record.empty()) {
-        recording = Fd(::open(options.record.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+        recording = Fd(::open(options.record.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
         if (!recording) return complain(fmt::format("{}: {}", options.record, std::strerror(errno)));
     }
-    const Status done = monitor.attach(options.names, options.functions || !options.record.empty());
-    if (!done) return complain(done.error().text);
     LiveFeed feed(monitor, options, std::move(recording));
     return show(options, feed, wait);
 }
 
 int replay(const TopOptions& options) {
     TopWait wait;
-    auto feed = ReplayFeed::open(options);
-    return feed ? show(options, *feed, wait) : complain(feed.error().text);
+    ReplayFeed feed(options);
+    return show(options, feed, wait);
 }
 
 CommandRun set_up_top(CLI::App& command, const Invocation& invocation) {

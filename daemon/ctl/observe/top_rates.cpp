@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <iterator>
 #include <utility>
 
 #include "bpf/work_sums.h"
@@ -91,8 +89,7 @@ std::optional<TopInterval> TopRates::add(WorkSample sample) {
         if (const auto* timed = found(sample.times, one.address))
             add_times(row, *timed, found(before_.times, one.address));
         add_kernel_counts(row, earlier != nullptr ? &earlier->last : nullptr, out.seconds);
-        row.was_reset = row.reset || (earlier != nullptr && earlier->was_reset);
-        known[key] = {row.id, row.was_reset, one};
+        known[key] = {row.id, one};
         rows[one.address] = out.workqueues.size();
         out.workqueues.push_back(std::move(row));
     }
@@ -134,149 +131,6 @@ std::string time_text(double ns) {
     }
     if (value < 9.95) return fmt::format("{:.1f}s", value);
     return count_text(std::max(value, 10.0)) + "s";
-}
-
-void TopHistory::add(const TopInterval& interval) {
-    Past& past = intervals_.emplace_back(Past{interval.seconds, {}});
-    for (const auto& row : interval.workqueues)
-        if (row.items > 0 || row.timed > 0)
-            past.busy[key_of(row)] = {interval.seconds, row.per_second, row.p50, row.p99};
-    for (const auto& row : interval.functions)
-        past.busy[key_of(row)] = {interval.seconds, row.per_second, std::nullopt, row.mean};
-    if (intervals_.size() > kMost) intervals_.pop_front();
-}
-
-std::vector<HistoryPoint> TopHistory::of(const RowKey& key) const {
-    std::vector<HistoryPoint> out;
-    for (const Past& past : intervals_) {
-        const auto* point = found(past.busy, key);
-        out.push_back(point != nullptr ? *point : HistoryPoint{past.seconds, 0, {}, {}});
-    }
-    return out;
-}
-
-namespace {
-
-constexpr std::size_t kGutter = 7;  // for the labels of the scale
-
-using Points = std::vector<HistoryPoint>;
-using Value = std::optional<double>;
-
-Value longer(const Value& a, const Value& b) {
-    return !a ? b : !b ? a : std::max(a, b);
-}
-
-HistoryPoint merged(const HistoryPoint* from, const HistoryPoint* to) {
-    HistoryPoint out;
-    double items = 0;
-    for (; from != to; ++from) {
-        out.seconds += from->seconds;
-        items += from->per_second * from->seconds;
-        out.low = longer(out.low, from->low);
-        out.high = longer(out.high, from->high);
-    }
-    if (out.seconds > 0) out.per_second = items / out.seconds;
-    return out;
-}
-
-// Merges ALL into at most WIDTH points. The newest are in the last one.
-Points squeezed(const Points& all, std::size_t width) {
-    const std::size_t each = std::max<std::size_t>((all.size() + width - 1) / width, 1);
-    Points out;
-    for (std::size_t end = all.size(); end > 0; end -= std::min(end, each))
-        out.push_back(merged(&all[end - std::min(end, each)], all.data() + end));
-    std::ranges::reverse(out);
-    return out;
-}
-
-// One column of a graph: '#' up to LOW, ':' up to HIGH.
-struct Bar {
-    Value low, high;
-};
-
-// A graph of HEIGHT lines; the last bar is at the right. The scale, with labels at its top and bottom, begins
-// at 0, or if LOGARITHMIC at the lowest value, which is one cell.
-std::vector<std::string> drawn(const std::vector<Bar>& bars, bool logarithmic, std::size_t width,
-                               std::size_t height) {
-    Value least, most;
-    for (const auto& bar : bars)
-        for (const Value& value : {bar.low, bar.high}) {
-            if (!value) continue;
-            const double one = logarithmic ? std::max(*value, 1.0) : *value;  // 0 has no logarithm
-            least = std::min(one, least.value_or(one));
-            most = std::max(one, most.value_or(one));
-        }
-    const auto cells = [&](const Value& value) -> std::size_t {
-        if (!value || (!logarithmic && *value <= 0)) return 0;
-        const double part = !logarithmic ? *value / *most
-                            : *most > *least
-                                ? std::log(std::max(*value, *least) / *least) / std::log(*most / *least)
-                                : 0;
-        const auto above = static_cast<double>(logarithmic ? height - 1 : height) * part;
-        return std::clamp<std::size_t>(static_cast<std::size_t>(std::lround(above)) + (logarithmic ? 1 : 0),
-                                       1, height);
-    };
-    const std::string top = !logarithmic ? count_text(most.value_or(0)) : most ? time_text(*most) : "-";
-    const std::string bottom = !logarithmic ? "0" : least ? time_text(*least) : "-";
-    std::vector<std::string> out;
-    for (std::size_t line = height; line > 0; line--) {
-        out.push_back(fmt::format("{:>{}}|{:{}}",
-                                  line == height ? top
-                                  : line == 1    ? bottom
-                                                 : "",
-                                  kGutter - 1, "", width - bars.size()));
-        for (const Bar& bar : bars)
-            out.back() += line <= cells(bar.low) ? '#' : line <= cells(bar.high) ? ':' : ' ';
-    }
-    return out;
-}
-
-std::string time_or_dash(const Value& ns) {
-    return ns ? time_text(*ns) : "-";
-}
-
-std::string rate_caption(const Points& all) {
-    const HistoryPoint mean = merged(all.data(), all.data() + all.size());
-    return fmt::format("ITEMS/S  now {}, mean {}", count_text(all.empty() ? 0 : all.back().per_second),
-                       count_text(mean.per_second));
-}
-
-std::string time_caption(const Points& all, bool function) {
-    const HistoryPoint now = all.empty() ? HistoryPoint{} : all.back();
-    if (function) return fmt::format("MEAN from start to end, log scale  now {}", time_or_dash(now.high));
-    return fmt::format("WAIT from queueing to start, # P50, : P99, log scale  now {}, {}",
-                       time_or_dash(now.low), time_or_dash(now.high));
-}
-
-std::string axis(const Points& all, std::size_t width) {
-    double seconds = 0;
-    for (const auto& one : all) seconds += one.seconds;
-    const std::string from =
-        seconds < 120 ? fmt::format("-{:.0f} s", seconds) : fmt::format("-{:.1f} min", seconds / 60);
-    const std::size_t room = width > 4 ? width - 3 : 1;
-    return std::string(kGutter, ' ') + fmt::format("{:<{}}now", from, room);
-}
-
-}  // namespace
-
-std::vector<std::string> graph_lines(const std::vector<HistoryPoint>& points, bool function,
-                                     std::size_t columns, std::size_t lines) {
-    const std::size_t width = columns > kGutter ? columns - kGutter : 1;
-    const Points shown = squeezed(points, width);
-    const std::size_t height = lines > 5 ? (lines - 3) / 2 : 1;
-    std::vector<Bar> rates, times;
-    for (const auto& one : shown) {
-        rates.push_back({one.per_second, one.per_second});
-        times.push_back({function ? one.high : one.low, one.high});
-    }
-    std::vector<std::string> out{rate_caption(points)};
-    std::ranges::move(drawn(rates, false, width, height), std::back_inserter(out));
-    out.push_back(time_caption(points, function));
-    std::ranges::move(drawn(times, true, width, height), std::back_inserter(out));
-    out.push_back(axis(points, width));
-    if (out.size() > lines) out.resize(lines);
-    for (auto& line : out) line.resize(std::min(line.size(), columns));
-    return out;
 }
 
 }  // namespace wq::ctl

@@ -2,10 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <compare>
-#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,7 +19,6 @@ struct WorkqueueRow {
     KernelWorkqueue now;     // the kernel's totals at the end of the interval
     KernelWorkqueue before;  // those at its start; 0 for a new workqueue
     bool reset = false;      // its pools were replaced in this interval, so its counts are not usable
-    bool was_reset = false;  // reset in this or an earlier interval: its totals start later than others'
 
     std::uint64_t items = 0;  // started items, counted by the kernel; only timed items if it was reset
     double per_second = 0;
@@ -66,7 +62,6 @@ class TopRates {
   private:
     struct Known {
         unsigned id = 0;
-        bool was_reset = false;
         KernelWorkqueue last;
     };
     using Key = std::pair<std::uint64_t, std::string>;  // the address may be reused for another workqueue
@@ -76,51 +71,6 @@ class TopRates {
     std::map<Key, Known> known_;
     unsigned last_id_ = 0;
 };
-
-// What identifies a row of a table during a run.
-struct RowKey {
-    unsigned id = 0;       // of the workqueue
-    std::string function;  // "" in a table of workqueues
-    auto operator<=>(const RowKey&) const = default;
-};
-inline RowKey key_of(const WorkqueueRow& row) {
-    return {row.id, ""};
-}
-inline RowKey key_of(const FunctionRow& row) {
-    return {row.id, row.function};
-}
-
-// A row in one interval.
-struct HistoryPoint {
-    double seconds = 0;     // length of the interval
-    double per_second = 0;  // items; also 0 if the row did not exist
-    // ns: p50 and p99 from queueing to start; for a function, only `high`: the mean from start to end.
-    std::optional<double> low, high;
-};
-
-// The last intervals of all rows. Rows without items take no memory.
-class TopHistory {
-  public:
-    static constexpr std::size_t kMost = 600;  // intervals
-
-    void add(const TopInterval& interval);
-    // A point for each interval, the oldest first.
-    [[nodiscard]] std::vector<HistoryPoint> of(const RowKey& key) const;
-
-  private:
-    struct Past {
-        double seconds = 0;
-        std::map<RowKey, HistoryPoint> busy;
-    };
-    std::deque<Past> intervals_;
-};
-
-// A row's history as two graphs, one above the other, in LINES lines of at most COLUMNS characters (ASCII):
-// items per second; and the wait from queueing to start, or for a FUNCTION the time from start to end, on a
-// logarithmic scale. The right end is now. If there are more intervals than columns, a column shows several
-// intervals: their mean rate and the longest of their times.
-std::vector<std::string> graph_lines(const std::vector<HistoryPoint>& points, bool function,
-                                     std::size_t columns, std::size_t lines);
 
 // VALUE with at most four digits: "0.3", "9999", "12.3k".
 std::string count_text(double value);

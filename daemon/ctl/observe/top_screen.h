@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -14,9 +15,9 @@ namespace wq::ctl {
 class TopScreen {
   public:
     // Error: the terminal cannot be used for a screen.
-    static Result<TopScreen> open(const TopOptions& options);
-    TopScreen(TopScreen&& other) noexcept;
-    TopScreen& operator=(TopScreen&&) = delete;
+    static Result<std::unique_ptr<TopScreen>> open(const TopOptions& options);
+    TopScreen(const TopScreen&) = delete;
+    TopScreen& operator=(const TopScreen&) = delete;
     ~TopScreen();
 
     // Shows the next interval with the note LIMITS.
@@ -29,33 +30,20 @@ class TopScreen {
 
   private:
     explicit TopScreen(const TopOptions& options);
-    enum class View { table, graph, help };
-
     void draw();
     void draw_table(const TopTable& table);
-    void draw_graph();
-    void draw_help();
     [[nodiscard]] std::string notes() const;
     [[nodiscard]] TopTable table() const;
     void move_order(int by);
-    [[nodiscard]] std::size_t position_in(const TopTable& table) const;
-    void select(long by);
-    void open_graph();
+    void move_rows(int key);
     bool take_key(int key);
-    bool take_key_of_table(int key);
 
-    bool open_ = true;
     bool has_functions_;
-    bool functions_;      // shows functions instead of workqueues
-    TopOrder orders_[2];  // order of workqueues, of functions
-    View view_ = View::table;
-    View before_help_ = View::table;
-    std::size_t scrolled_ = 0;        // rows above the first visible one
-    std::size_t selected_at_ = 0;     // the selected row as last drawn
-    std::optional<RowKey> selected_;  // empty: always the first row
-    std::string graph_title_;
+    bool functions_;            // shows functions instead of workqueues
+    bool help_ = false;         // shows the help
+    TopOrder orders_[2];        // order of workqueues, of functions
+    std::size_t scrolled_ = 0;  // rows above the first visible one
     std::optional<TopInterval> interval_;
-    TopHistory history_;
     std::string limits_;
 };
 

@@ -39,7 +39,6 @@ struct Field {
     unsigned rank = 0;      // 1 is the most important; 0 is always shown
     std::string (*text)(double) = nullptr;  // null: the value is a name
     const char* help = nullptr;             // "": it shares that of the next field
-    bool Row::*starred = nullptr;
 };
 
 template <class T>
@@ -107,8 +106,8 @@ constexpr Field<W> kWorkqueues[] = {
     {"/name", of_kernel<&K::name>, "WORKQUEUE", "name"},
     {"/id", of<W, &W::id>},
     {"/kind", kKind},
-    {"/total", of_kernel<&K::started>, "TOTAL", "total", 7, 9, count_text, "items that started so far",
-     &W::was_reset},
+    {"/total", of_kernel<&K::started>, "TOTAL", "total", 7, 9, count_text,
+     "items that started since the pools were set"},
     {"/in_flight", kInFlight, "INFL", "inflight", 5, 3, count_text, "started, not completed"},
     {"/reset", of<W, &W::reset>},
     {"/items", of<W, &W::items>},
@@ -169,7 +168,7 @@ template <class Row>
 std::string text_of(const Field<Row>& field, const Row& row) {
     if (field.text == nullptr) return printable(field.value.get(row).template get<std::string>());
     const auto number = number_of(field, row);
-    return (number ? field.text(*number) : "-") + (field.starred && row.*field.starred ? "*" : "");
+    return number ? field.text(*number) : "-";
 }
 
 // Keeps both ends of a long name, to tell it from others.
@@ -236,16 +235,11 @@ TopTable lay_out_by(std::vector<Row> rows, const TopOrder& order, std::size_t co
         else
             line += fmt::format("{:>{}}", text, width);
     };
-    for (const auto* field : shown) {
-        if (order.key == field->key) table.sorted_at = table.header.size() + (field == &name ? 0 : 1);
-        append(table.header, *field, field->title);
-        if (order.key == field->key) table.sorted_width = table.header.size() - table.sorted_at;
-    }
+    for (const auto* field : shown) append(table.header, *field, field->title);
     for (const Row& row : rows) {
         std::string line;
         for (const auto* field : shown) append(line, *field, text_of(*field, row));
         table.rows.push_back(std::move(line));
-        table.keys.push_back(key_of(row));
     }
     return table;
 }
@@ -318,11 +312,10 @@ TopTable lay_out(std::vector<FunctionRow> rows, const TopOrder& order, std::size
 std::vector<std::string> help_lines() {
     std::vector<std::string> out{
         "Keys",
-        "  q            quits; in a graph it goes back",
-        "  Enter        opens the selected row's last minutes as a graph; Esc goes back",
+        "  q            quits",
         "  < >          sort by the column to the left, to the right; r reverses",
         "  f            workqueues or functions, with --functions",
-        "  arrows, page keys, Home, End   select a row; Home: always the first one",
+        "  arrows, page keys, Home, End   scroll",
         "",
         "Columns (wq-tunectl(1), section TOP); - where a number cannot be known",
     };
@@ -350,10 +343,8 @@ std::string interval_text(const TopInterval& interval, const TopOptions& options
     } else {
         auto rows = interval.workqueues;
         const std::size_t idle = options.names.empty() ? std::erase_if(rows, is_idle) : 0;
-        const bool reset = std::ranges::any_of(rows, &WorkqueueRow::was_reset);
         out += text_of(lay_out(std::move(rows), order, columns));
         if (idle > 0) out += fmt::format("{} idle\n", idle);
-        if (reset) out += std::string(kResetNote) + "\n";
     }
     if (interval.lost > 0) out += fmt::format("not timed: {}\n", plural(interval.lost, "item"));
     return out + (options.once ? "" : "\n");
@@ -369,7 +360,7 @@ Json interval_json(const RecordedInterval& one, bool functions) {
     return out;
 }
 
-Result<RecordedInterval> interval_of(const Json& line, std::set<unsigned>& reset_before) {
+Result<RecordedInterval> interval_of(const Json& line) {
     try {
         RecordedInterval out;
         line.at("time").get_to(out.time);
@@ -377,10 +368,6 @@ Result<RecordedInterval> interval_of(const Json& line, std::set<unsigned>& reset
         line.at("seconds").get_to(out.interval.seconds);
         line.at("lost").get_to(out.interval.lost);
         out.interval.workqueues = rows_of<W>(line.at("workqueues"));
-        for (WorkqueueRow& row : out.interval.workqueues) {
-            if (row.reset) reset_before.insert(row.id);
-            row.was_reset = reset_before.contains(row.id);
-        }
         out.has_functions = line.contains("functions");
         if (out.has_functions) out.interval.functions = rows_of<F>(line.at("functions"));
         return out;

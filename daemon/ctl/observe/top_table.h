@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -35,9 +34,7 @@ struct TopOptions {
 // A table as text lines, not wider than the columns given to lay_out().
 struct TopTable {
     std::string header;
-    std::size_t sorted_at = 0, sorted_width = 0;  // the sort column in the header; width 0: hidden
     std::vector<std::string> rows;
-    std::vector<RowKey> keys;  // of the rows
 };
 
 // The valid words for --sort, in the order of the columns: of workqueues, or of functions.
@@ -49,9 +46,6 @@ TopTable lay_out(std::vector<FunctionRow> rows, const TopOrder& order, std::size
 
 // The help for the keys and columns of the screen: at most 22 lines of at most 80 characters.
 std::vector<std::string> help_lines();
-
-// The meaning of the star after a total.
-inline constexpr const char* kResetNote = "* count restarted: its pools were replaced while this ran";
 
 // Returns "1.0 s: 12 workqueues, 3400 items/s, 0.43 CPUs".
 std::string summary(const TopInterval& interval);
@@ -67,9 +61,8 @@ struct RecordedInterval {
 
 // One interval in the format of `top --json`, with FUNCTIONS also that of a recording.
 nlohmann::ordered_json interval_json(const RecordedInterval& one, bool functions);
-// The inverse. Restores what a table or interval_json() shows of the interval. RESET_BEFORE: ids of
-// workqueues that were reset in earlier intervals; those of this interval are added. Error: LINE is not such
-// a line.
-Result<RecordedInterval> interval_of(const nlohmann::ordered_json& line, std::set<unsigned>& reset_before);
+// The inverse. Restores what a table or interval_json() shows of the interval. Error: LINE is not such a
+// line.
+Result<RecordedInterval> interval_of(const nlohmann::ordered_json& line);
 
 }  // namespace wq::ctl

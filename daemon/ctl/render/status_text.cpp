@@ -207,8 +207,6 @@ std::vector<std::string> worth_lines(const json& status, std::int64_t now) {
 
 namespace {
 
-constexpr std::size_t kMostWork = 20;  // lines; --json has all
-
 Shown isolated_cpus(const json& isolation) {
     Table table({"ISOLATED BY", "CPUS", "CGROUP"});
     bool any = !isolation["partitions"].empty();
@@ -229,34 +227,11 @@ Shown isolated_cpus(const json& isolation) {
 
 }  // namespace
 
-std::string isolated_cpus_text(const json& isolation) {
-    return isolated_cpus(isolation).text();
-}
-
 void add_isolation(Shown& out, const json& isolation) {
     const Shown cpus = isolated_cpus(isolation);
     if (cpus.empty()) return;
     out.add("");
     out.add(cpus);
-    out.add("");
-    const double seconds = isolation.value("work_seconds", 0.0);
-    if (seconds <= 0)
-        return out.add(
-            "Work on these CPUs is counted while pairs are measured; nothing was counted so far, or no "
-            "daemon runs. `wq-tunectl status --isolation` counts it now.");
-    out.add(fmt::format("Work items that started on them, counted during experiments, {:.0f} s in all:",
-                        seconds));
-    Table table({"ITEMS", "WORKQUEUE", "KIND", "FUNCTION"});
-    const json work = isolation.value("work", json::array());
-    for (std::size_t i = 0; i < work.size() && i < kMostWork; i++)
-        table.add({std::to_string(work[i].value("items", std::uint64_t{0})),
-                   text_in(work[i], "workqueue", "(soft interrupt)"), text_in(work[i], "kind", "-"),
-                   text_in(work[i], "function", "-")});
-    out.add(std::move(table));
-    if (work.size() > kMostWork)
-        out.add(fmt::format("and {} more; --json has them", work.size() - kMostWork));
-    if (const auto lost = isolation.value("work_lost", std::uint64_t{0}); lost > 0)
-        out.add(fmt::format("and {} of others, for which there was no room", plural(lost, "item")));
 }
 
 std::string verdict_text(const json& record) {

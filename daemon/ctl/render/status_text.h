@@ -48,11 +48,8 @@ std::string comparisons_text(const nlohmann::json& status, std::int64_t now);
 // several classes a line for each of the first three. Empty for a STATUS that does not know.
 std::vector<std::string> worth_lines(const nlohmann::json& status, std::int64_t now);
 
-// Adds the part of `status` about isolated CPUs, with the work that ran on them; nothing if none is isolated.
+// Adds the isolated CPUs, a part of `status --json`; nothing if none is isolated.
 void add_isolation(Shown& out, const nlohmann::json& isolation);
-
-// The CPUs of ISOLATION, a part of `status --json`, as a table; "" if none is isolated.
-std::string isolated_cpus_text(const nlohmann::json& isolation);
 
 // "smt against cache: improved, latency 8.1% better (7 to 9.2) in 23 pairs; lock wait ..." for an element of
 // `history --json`.

@@ -213,7 +213,8 @@ issued_by() {
   slowly "$wq"
   wq-tunectl diagnose --json --seconds 600 >"$out" 2>"$err" &
   pid=$!
-  wait_until 60 sees_functions || fail "diagnose did not attach"
+  wait_until 60 sees_functions || fail "diagnose did not load"
+  sleep 4 # it attaches, and begins to count
   for cpu in "$@"; do
     taskset -c "$cpu" dd if=/dev/zero of=/dev/mapper/c0 bs=4k count=200 seek=$((cpu * 200)) oflag=direct 2>/dev/null &
     issuers+=($!)
@@ -226,7 +227,7 @@ issued_by() {
   jq -c '.workqueues[] | select(.name == "'"$wq"'")' "$out" | tee "$out.one"
   mv "$out.one" "$out"
 }
-sees_functions() { "$count_work" --loaded | jq -e 'has("wqt_profile_tic")' >/dev/null; } # attached last
+sees_functions() { "$count_work" --loaded | jq -e 'has("wqt_top_tick")' >/dev/null; }
 echo system >"$workqueues/$wq/affinity_scope"
 issued_by 1 2 3 4 5 6 7
 holds "many: the lock is much of the latency" '.contention_ns > 1e6 and .contention_share > 0.2'

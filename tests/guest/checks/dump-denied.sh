@@ -36,7 +36,6 @@ sysctl -q kernel.kptr_restrict=1
 sysctl -q "kernel.kptr_restrict=$before"
 mkdir -p /run/wq-tests/empty
 refused "no BTF" "/sys/kernel/btf/vmlinux" unshare -m sh -c 'mount --bind /run/wq-tests/empty /sys/kernel/btf && exec wq-tunectl dump --json'
-refused "no such workqueue" "there is no workqueue 'no-such'" wq-tunectl dump no-such
 expect_no_probes
 
 note "-- with these three capabilities and no more"

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 400
-# Isolated CPUs and their kind; the work that ran on them, with the same counts as the kernel and the load;
-# the kernel's features.
+# Isolated CPUs and their kind; the per-CPU work that ran on them, with the same counts as the load; the
+# kernel's features.
 . lib.sh
 count_work=/usr/lib/wq-tests/count-work
 cpus=/sys/devices/system/cpu
 cgroup=/sys/fs/cgroup/rt
-tracing=/sys/kernel/tracing
 out=/run/wq-tests/isolation.json
-# From 7.0 on a tracepoint can be preempted (for long in an emulator), and the counters then miss some items.
-case $guest_kernel in 6.*) missed=0 ;; *) missed=0.01 ;; esac
 put_back() {
   udevadm control --start-exec-queue
-  [ ! -e $tracing/events/workqueue ] || { echo 0 >$tracing/events/workqueue/enable; echo >$tracing/trace; }
   rmdir $cgroup 2>/dev/null || true
 }
 trap put_back EXIT
@@ -62,93 +58,25 @@ check_eq "$pinned is per-CPU" 1 "$(cat "$workqueues/$pinned/per_cpu")"
 udevadm settle
 udevadm control --stop-exec-queue # udev would read the device after a write
 write_blocks() { taskset -c "$cpu" dd if=/dev/zero of=/dev/mapper/c1 bs=4k count="$1" oflag=direct 2>/dev/null; }
-if [ -e $tracing/events/workqueue ]; then
-  printf '%x' $((1 << cpu)) >$tracing/tracing_cpumask
-  echo 1 >$tracing/events/workqueue/workqueue_execute_start/enable
-else
-  note "not here: what the tracer sees"
-fi
-sysctl -q kernel.bpf_stats_enabled=1
-run() { # EXTRA...: counts for some seconds under the load; writes $out
-  : >/run/wq-tests/err
-  "$count_work" "$pinned" 8 "$@" >"$out" 2>/run/wq-tests/err &
-  wait_until 60 grep -q begun /run/wq-tests/err || fail "count-work: $(cat /run/wq-tests/err)"
-  write_blocks 400
-  wait $! || fail "count-work: $(cat /run/wq-tests/err)"
-}
-run --watch "$cpu"
-programs='programs: (.programs | map_values(.ns / ([.runs, 1] | max) | round))'
-jq -c ".watched, {items: .windows[0].items, $programs}" "$out"
-this='(.watched.work[] | select(.workqueue == "'$pinned'" and .function == "kcryptd_crypt [dm_crypt]"))'
-holds "per-CPU, by workqueue and function" "$this.per_cpu"
-holds "as many as blocks were written" "$this.items as \$n | \$n <= 400 and \$n >= 400 * (1 - $missed)"
-holds "nothing was lost, and the time is right" '.watched | .lost == 0 and .seconds >= 8'
-if [ -e $tracing/events/workqueue ]; then
-  echo 0 >$tracing/events/workqueue/workqueue_execute_start/enable
-  sed -nE 's/.*workqueue_execute_start: .*function ([^ ]+).*/\1/p' $tracing/trace | sort | uniq -c |
-    awk '{print $2, $1}' >/run/wq-tests/traced
-  note "traced on CPU $cpu: $(tr '\n' ';' </run/wq-tests/traced)"
-  # Tracing gives names without modules. It began before the counting and ended after it.
-  jq -r '.watched.work | group_by(.function)[] | "\(.[0].function | split(" ")[0]) \(map(.items) | add)"' "$out" |
-    while read -r function items; do
-      traced=$(awk -v f="$function" '$1 == f {print $2}' /run/wq-tests/traced)
-      [ "${traced:-0}" -ge "$items" ] || fail "$function: $items counted, ${traced:-0} traced"
-    done
-  note "ok: no function is there that the tracer did not see there as often"
-fi
-run
-jq -c "{items: .windows[0].items, $programs}" "$out"
-sysctl -q kernel.bpf_stats_enabled=0
-holds "nothing is watched where no CPU is named" '.watched == {"seconds": 0, "lost": 0, "work": []}'
+blocks=500
+this='(.isolated.work[] | select(.workqueue == "'$pinned'"))'
 
-note "-- counted during a trial"
+note "-- watched without the daemon"
 systemctl stop wq-tuned
-trial_policy auto 'max_pairs = 64'
-systemctl start wq-tuned
-check_eq "nothing so far" '{"work":[],"work_lost":0,"work_seconds":0}' \
-  "$(isolation | jq -cS '{work, work_lost, work_seconds}')"
-wq=$(wq_of c0)
-load_on c0
-wq-tunectl compare "$wq" --with smt >/dev/null 2>&1 &
-wait_until 60 has_pairs "$wq" 1 || fail "no pair: $(target "$wq" reason)"
-sleep 1
-write_blocks 300
-this='(.work[] | select(.workqueue == "'$pinned'" and .function == "kcryptd_crypt [dm_crypt]"))'
-counted() { isolation >"$out"; [ "$(jq "$this | .items >= 300 * (1 - $missed)" "$out")" = true ]; }
-wait_until 60 counted || true # status.json follows counts every 30 s
-holds "while it runs" "$this | .kind == \"per-cpu\" and .items <= 300 and .items >= 300 * (1 - $missed)"
-wq-tunectl revert "$wq"
-load_off
-expect_no_probes
-isolation >"$out.later"
-check_eq "and when it has ended" "$(jq -c "$this" "$out")" "$(jq -c "$this" "$out.later")"
-jq -e '.work_seconds > 0 and .work_lost == 0' "$out.later" >/dev/null || fail "time: $(cat "$out.later")"
-wq-tunectl status
-wq-tunectl status | grep -q 'counted during experiments' || fail "status says nothing of it"
-wq-tunectl status | grep -q "$pinned .*per-cpu .*kcryptd_crypt \[dm_crypt\]" || fail "status has no line of it"
-
-note "-- watched at once, without the daemon"
-systemctl stop wq-tuned
-loaded() { "$count_work" --loaded | jq -e 'has("wqt_profile_sta")' >/dev/null; } # the kernel cuts a name after 15 characters
-wq-tunectl status --isolation --seconds 600 --json >"$out" &
+loaded() { "$count_work" --loaded | jq -e 'has("wqt_top_tick")' >/dev/null; }
+wq-tunectl diagnose --seconds 600 --json >"$out" &
 pid=$!
 wait_until 60 loaded || fail "not attached"
-sleep 2
-blocks=500
+sleep 4 # it begins to count after it has attached
 write_blocks $blocks
 sleep 1
 kill -INT $pid
 wait $pid || fail "exit code $?"
-jq -c 'del(.work), .work[]' "$out"
-this='(.work[] | select(.workqueue == "'$pinned'" and .function == "kcryptd_crypt [dm_crypt]"))'
-holds "the isolated CPUs" '.cpus == .isolcpus + .nohz_full and .cpus != ""'
-holds "the disturber, as often as it was" "$this | .kind == \"per-cpu\" and .items <= $blocks and .items >= $blocks * (1 - $missed)"
-holds "and who queued it" "$this | [.origins[] | select(.task == \"dd\" and (.timer | not) and .cpu == $cpu).items] | add >= $blocks * (1 - $missed)"
-holds "not more often than it was" "$this | (.origins | map(.items) | add) <= $blocks"
-holds "nothing is missing" '.work_lost == 0 and .missing == [] and .work_seconds > 1'
+jq -c .isolated "$out"
+holds "the isolated CPUs" '.isolated.cpus != ""'
+holds "the disturber, exactly as often as it was" "$this | .items == $blocks"
 expect_no_probes
-wq-tunectl status --isolation --seconds 2 | tee "$out.text"
-grep -qE '(items? started|No work item started) on isolated CPUs' "$out.text" || fail "no sum"
+wq-tunectl diagnose --seconds 2
 
 systemctl start wq-tuned
 

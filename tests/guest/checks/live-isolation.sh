@@ -21,7 +21,7 @@ as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 daemon_cores() { status | jq -r '.targets[] | select(.name == "writeback") | .reason' | grep -oE '[0-9]+ cores' | head -n 1; }
 
 files
-wq-tunectl status --isolation | grep -q '^No CPU is isolated' || fail "isolated CPUs out of nowhere"
+! wq-tunectl status | grep -q '^ISOLATED BY' || fail "isolated CPUs out of nowhere"
 nproc=$(nproc)
 all=$(cpus_of)
 before=$(planned)
@@ -37,7 +37,7 @@ echo 2-3 >$cgroup/cpuset.cpus
 echo isolated >$cgroup/cpuset.cpus.partition
 check_eq "the partition" isolated "$(cat $cgroup/cpuset.cpus.partition)"
 files
-check_eq "status --isolation watches them" 2-3 "$(wq-tunectl status --isolation --seconds 1 --json | jq -r .cpus)"
+check_eq "diagnose watches them" 2-3 "$(wq-tunectl diagnose --seconds 1 --json | jq -r .isolated.cpus)"
 check_eq "plan, CPUs" "0-1,4-$((nproc - 1))" "$(cpus_of)"
 check_eq "plan, cores" $((nproc - 2)) "$(cores)"
 note "now: $(planned)"

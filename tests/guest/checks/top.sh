@@ -103,24 +103,17 @@ shows() { grep -q ITEMS/S $dir/typescript; }
 check_eq "q: exit code" 0 "$(cat $dir/rc)"
 shows || fail "no table: $(cat -v $dir/typescript)"
 grep -q $'\e\[?1049l' $dir/typescript || fail "the screen was not given back: $(cat -v $dir/typescript)"
-shows_graph() { grep -q queueing $dir/typescript; }
-open_graph() { printf '\r'; sleep 2; shows_graph; } # the first tables may have no row
 shows_help() { grep -q rescuer $dir/typescript; }
-keys_of_views() { # Enter: graph; ?: help; any key: the graph again; Escape: table; q
-  wait_until 30 shows && wait_until 60 open_graph
-  printf '?'
+keys_of_views() { # ?: help; any key: the table; q
+  wait_until 30 shows && printf '?'
   wait_until 30 shows_help && printf x
-  sleep 1
-  printf '\e'
   sleep 1
   printf q
 }
 : >$dir/typescript
-load_on c0 # an idle machine may have no row to select
 in_pty "wq-tunectl top -d 0.3" < <(keys_of_views)
-load_off
-check_eq "a graph, help and back: exit code" 0 "$(cat $dir/rc)"
-{ shows_graph && shows_help; } || fail "no graph or no help: $(tail -c 4000 $dir/typescript | cat -v)"
+check_eq "help and back: exit code" 0 "$(cat $dir/rc)"
+shows_help || fail "no help: $(tail -c 4000 $dir/typescript | cat -v)"
 for signal in TERM INT HUP; do
   : >$dir/typescript
   { wait_until 30 shows; kill -$signal "$(pidof wq-tunectl)"; sleep 0.5; } | in_pty "wq-tunectl top -d 0.3"
@@ -149,10 +142,6 @@ check_eq "as JSON" "$(cat $dir/seen)" "$(setpriv --reuid=65534 --clear-groups wq
 in_pty "wq-tunectl top --replay $dir/recording" < <(wait_until 30 shows && sleep 4; printf q)
 check_eq "q: exit code" 0 "$(cat $dir/rc)"
 grep -q 'recorded 20' $dir/typescript || fail "no time: $(cat -v $dir/typescript)"
-: >$dir/typescript
-in_pty "wq-tunectl top --replay $dir/recording" < <(keys_of_views)
-check_eq "a graph of a recording: exit code" 0 "$(cat $dir/rc)"
-{ shows_graph && shows_help; } || fail "no graph or no help: $(tail -c 4000 $dir/typescript | cat -v)"
 
 note "-- nobody reads"
 ended() { [[ ! -e /proc/$pid || "$(<"/proc/$pid/stat")" == *") Z "* ]]; }

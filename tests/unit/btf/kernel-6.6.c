@@ -89,14 +89,6 @@ struct work_struct {
     struct list_head entry;
     void (*func)(struct work_struct*);
 };
-struct timer_list {
-    struct list_head entry;
-    void (*function)(struct timer_list*);
-};
-struct delayed_work {
-    struct work_struct work;
-    struct timer_list timer;
-};
 struct worker {
     struct list_head entry;
     struct work_struct* current_work;
@@ -140,7 +132,6 @@ struct {
     struct workqueue_struct wq;
     struct pool_workqueue pwq;
     struct work_struct work;
-    struct delayed_work delayed;
     struct worker worker;
     struct kthread kthread;
     struct task_struct task;

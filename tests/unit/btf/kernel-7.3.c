@@ -62,10 +62,6 @@ struct idr {
 typedef struct {
     int counter;
 } atomic_t;
-struct wq_node_nr_active {
-    int max;
-    atomic_t nr;
-};
 struct workqueue_struct {
     struct list_head pwqs;
     struct list_head list;
@@ -79,7 +75,6 @@ struct workqueue_struct {
     char name[32];
     unsigned int flags;
     struct pool_workqueue** cpu_pwq;
-    struct wq_node_nr_active* node_nr_active[1];
 };
 struct pool_workqueue {
     struct worker_pool* pool;
@@ -98,14 +93,6 @@ struct work_struct {
     unsigned long data;
     struct list_head entry;
     void (*func)(struct work_struct*);
-};
-struct timer_list {
-    struct list_head entry;
-    void (*function)(struct timer_list*);
-};
-struct delayed_work {
-    struct work_struct work;
-    struct timer_list timer;
 };
 struct worker {
     struct list_head entry;
@@ -151,7 +138,6 @@ struct {
     struct workqueue_struct wq;
     struct pool_workqueue pwq;
     struct work_struct work;
-    struct delayed_work delayed;
     struct worker worker;
     struct kthread kthread;
     struct task_struct task;
@@ -163,7 +149,6 @@ struct {
     struct worker_pool pool;
     struct idr idr;
     struct xa_node node;
-    struct wq_node_nr_active active;
     enum worker_pool_flags pool_flags;
     enum wq_flags flags;
     enum pool_workqueue_stats stats;
