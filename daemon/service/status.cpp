@@ -214,13 +214,6 @@ bool is_hidden(const Paths& paths, std::int64_t pid) {
            ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == EPERM;
 }
 
-json work_json(const WatchedWork& work) {
-    return {{"workqueue", word_or_null(work.workqueue)},
-            {"kind", work.workqueue.empty() ? json(nullptr) : json(work.per_cpu ? "per-cpu" : "unbound")},
-            {"function", work.function},
-            {"items", work.items}};
-}
-
 }  // namespace
 
 void PolicyState::loaded(std::int64_t now) {
