@@ -94,6 +94,8 @@ void forget_coins(const std::string& path);
 
 struct ExperimentEdges {
     Engine& engine;
+    OrderBook& book;
+    LedgerFile& ledger;
     WorkCounters& counters;
     VerdictStore& verdicts;  // the history of verdicts; it decides nothing
     RecordWriter& record;
@@ -107,7 +109,6 @@ struct Member {
     Taker taker;
     std::string cpus;
     ino_t inode = 0;
-    std::string before;  // the word of the target's baseline
     bool candidate_first = false;
     std::optional<TargetPair> pair;
     std::optional<unsigned> in_place;  // the window whose arm was last written
@@ -139,7 +140,7 @@ class SlotRun {
     };
 
     // MEMBERS have entered the slot of the engine. Draws their coins.
-    SlotRun(const ExperimentEdges& edges, Counting& counting, OrderBook& book, std::vector<Member> members,
+    SlotRun(const ExperimentEdges& edges, Counting& counting, std::vector<Member> members,
             const SlotTimes& times);
     SlotRun(const SlotRun&) = delete;  // Left and Done point to the members
     SlotRun& operator=(const SlotRun&) = delete;
@@ -155,7 +156,7 @@ class SlotRun {
     // Each of these returns who left. DONE gets the results of the last action.
     [[nodiscard]] std::vector<Left> act(std::vector<Done>& done);
     // Targets whose conditions do not hold any more leave.
-    [[nodiscard]] std::vector<Left> check(const Scheduler& scheduler);
+    [[nodiscard]] std::vector<Left> check();
     [[nodiscard]] std::vector<Left> leave_all(const std::string& why);
     // No pair of it counts.
     void spoil(const std::string& why);
@@ -168,11 +169,10 @@ class SlotRun {
     void finish(std::vector<Done>& done);
     void leave(Member& member, const std::string& why, bool ours = false);
     [[nodiscard]] std::string why_spoilt() const;
-    [[nodiscard]] std::string why_moved(const Member& member) const;
-    [[nodiscard]] Left why_leave(const Member& member, const Scheduler& scheduler) const;
+    [[nodiscard]] std::optional<No> why_leave(const Member& member) const;
+    bool stays(Member& member);
 
     const ExperimentEdges& edges_;
-    OrderBook& book_;
     std::vector<Member> members_;
     SlotClock clock_;
     Coins coins_;

@@ -43,6 +43,7 @@ Parts::Parts(const Paths& paths, Log& log, RecordWriter& record, const OptedOut&
     : files(paths),
       owned(paths.owned()),
       verdicts(paths.verdicts()),
+      ledger(paths.ledger(), paths.pairs(), record, log),
       baseline_error(load(log)),
       counters(make_bpf_counters(paths.root.empty() ? "" : "a tree has no kernel to count in")),
       engine({files, owned, log,
@@ -52,11 +53,10 @@ Parts::Parts(const Paths& paths, Log& log, RecordWriter& record, const OptedOut&
                   if (now) (void)keep_first_cpus(paths, *now);
                   return now;
               },
-              opted_out, verdicts, wall_clock, [this](const StepInput& in) { return experiment.step(in); },
-              [this] { return experiment.waiting(); }},
+              opted_out, verdicts, wall_clock, &ledger.ledger(), &book,
+              [&paths] { return read_cpus_now(paths); }},
              kernel_with_pods(paths)),
-      masks({files, owned, log, [&paths] { return read_cpus_now(paths); }, opted_out}),
-      experiment({engine, *counters, verdicts, record, log, paths, host_clock()}) {}
+      experiment({engine, book, ledger, *counters, verdicts, record, log, paths, host_clock()}) {}
 
 std::string Parts::load(Log& log) {
     const Status loaded = owned.load();
@@ -69,20 +69,12 @@ std::string Parts::load(Log& log) {
 
 void Parts::use(Policy policy) {
     engine.set_policy(std::move(policy));
-    masks.start_over();
     experiment.policy_changed();
 }
 
 void Parts::changed(Udev::Change change) {
     engine.changed(change);
-    if (change == Udev::Change::workqueue || change == Udev::Change::lost) masks.changed();
     if (change != Udev::Change::workqueue) experiment.cpus_changed();
-}
-
-// The masks first, because plans are made for the CPUs that masks leave.
-void Parts::look() {
-    masks.reconcile(engine.policy(), engine.observing());
-    engine.reconcile();
 }
 
 void Pause::load() {

@@ -19,14 +19,11 @@
 #include "policy/policy.h"
 #include "state/state_file.h"
 #include "targets/engine.h"
-#include "targets/mask_keeper.h"
 
 namespace wq {
 
 // What looks, decides and writes, connected: the daemon without its loop, its bus and its files for others.
 struct Parts {
-    using OptedOut = std::function<std::optional<bool>(const std::string& workqueue)>;
-
     Parts(const Paths& paths, Log& log, RecordWriter& record, const OptedOut& opted_out);
     Parts(const Parts&) = delete;  // the parts have references to each other
     Parts& operator=(const Parts&) = delete;
@@ -34,16 +31,17 @@ struct Parts {
     void use(Policy policy);
     void changed(Udev::Change change);
     // Looks at all targets and writes what follows.
-    void look();
-    [[nodiscard]] bool wants_retry() const { return engine.wants_retry() || masks.wants_retry(); }
+    void look() { engine.reconcile(); }
+    [[nodiscard]] bool wants_retry() const { return engine.wants_retry(); }
 
     WorkqueueFs files;
     OwnedStore owned;
     VerdictStore verdicts;
+    LedgerFile ledger;
+    OrderBook book;
     const std::string baseline_error;  // "" if owned.json could be read
     std::unique_ptr<WorkCounters> counters;
     Engine engine;
-    MaskKeeper masks;
     Experiment experiment;
 
   private:

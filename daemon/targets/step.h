@@ -67,16 +67,28 @@ struct Step {
     }
 };
 
+// A candidate that is set aside on one target.
+struct Rest {
+    std::uint64_t until = 0;  // us of CLOCK_MONOTONIC
+    std::string why;
+    bool suspect = false;  // the candidate looked harmful
+};
+
+// What a step follows from. An empty function: nothing is known of that.
 struct StepInput {
     const Workqueue& target;  // with the values of its baseline
     const Planned& plan;      // with finding `change`, or `in_place` if the rule says `auto`
     const Policy& policy;
     unsigned shard_size = 8;  // cores
     // The key of a comparison. FROM_POLICY: the reference is an arm that we kept, not the kernel's.
-    std::function<LedgerKey(const Arms& arms, bool from_policy)> key;
-    std::function<const VerdictRecord*(const LedgerKey& key)> latest;  // VerdictStore::latest()
-    std::function<bool(const std::string& word)> refuses;              // whether the kernel refused it here
-    std::int64_t now = 0;                                              // s since 1970
+    std::function<LedgerKey(const Arms& arms, bool from_policy)> key = {};
+    std::function<const LedgerEntry*(const LedgerKey& key)> entry = {};     // Ledger::find()
+    std::function<const VerdictRecord*(const LedgerKey& key)> latest = {};  // VerdictStore::latest()
+    std::function<const Rest*(const Arms& arms)> rest = {};     // why a comparison rests on the target
+    std::function<bool(const std::string& word)> refuses = {};  // whether the kernel refused it here
+    std::string before_upgrade = {};  // the arm that was kept for this class under an older kernel
+    bool spent = false;               // the target's judge.budget for today is used up
+    std::int64_t now = 0;             // s since 1970
 };
 
 // Whether the target's rule says `auto`.
@@ -87,21 +99,6 @@ Arm planned_arm(const Workqueue& target, const Planned& plan);
 Arm arm_of(const Planned& plan, Scope scope);
 Arm baseline_arm(const Workqueue& target, const Planned& plan);
 
-// Why a comparison rests on a target: "" if it does not. SUSPECT: because the candidate looked harmful.
-struct ArmRest {
-    std::string why;
-    bool suspect = false;
-};
-
-// What is known about a target's comparisons.
-struct Known {
-    std::function<const LedgerEntry*(const LedgerKey&)> entry;  // Ledger::find(); empty: nothing is known
-    std::function<ArmRest(const Arms&)> rest = {};              // on this target; empty: none rests
-    std::string before_upgrade =
-        {};              // the arm that was kept for this class under an older kernel; "" if none is known
-    bool spent = false;  // the target's judge.budget for today is used up
-};
-
 // Which arms the target is compared with and in which order, what it holds, and what is compared next. Pure:
 // the same ledger gives the same step, also after a restart.
 //
@@ -109,7 +106,7 @@ struct Known {
 // those that the rule lists; of the others a coarser scope only if it is the plan. They are compared with the
 // reference one after the other, the pool size nearest to one shard first. An arm that improved becomes the
 // reference. If the rule says `plan` or names a scope, this arm is set first, and is the only candidate.
-Step next_step(const StepInput& input, const Known& known);
+Step next_step(const StepInput& input);
 
 // All arms that the target would be compared with if the ledger were empty, in order.
 std::vector<Arm> candidates_of(const StepInput& input);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,10 +17,13 @@
 #include "owned/writer.h"
 #include "plan/plan.h"
 #include "policy/policy.h"
-#include "targets/conditions.h"
+#include "targets/order_book.h"
 #include "targets/step.h"
 
 namespace wq {
+
+// Whether udev opts a workqueue out (WQ_TUNED_IGNORE). Empty: not known yet, ask again.
+using OptedOut = std::function<std::optional<bool>(const std::string& workqueue)>;
 
 // A target that vanished has no state: it is forgotten.
 enum class State : std::uint8_t {
@@ -168,13 +172,6 @@ class TargetLog {
     static constexpr std::size_t kMaxSaid = 1000;
     Log& log_;
     std::set<std::string> said_;
-};
-
-// What the experiments say about the targets that wait for a verdict.
-struct Waiting {
-    std::string why = "waiting for a comparison";  // why no pair is measured
-    std::string unjudged = {};                     // why no comparison can be measured here; "" if they can
-    std::set<std::string> compared = {};           // the targets whose dense comparisons are measured now
 };
 
 // What all targets of one pass have in common.

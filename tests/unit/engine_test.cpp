@@ -96,7 +96,7 @@ TEST_F(EngineTest, WritesNothingThatUdevHasNotProcessed) {
     EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_EQ(reason("kcryptd"), "udev has not processed it yet");
     EXPECT_FALSE(engine_->pin("kcryptd", "smt"));
-    EXPECT_FALSE(engine_->may_try("kcryptd"));
+    EXPECT_TRUE(engine_->ask("kcryptd", Use::compare));
     unprocessed_ = {"writeback"};
     engine_->reconcile();  // udev is asked again at each look
     EXPECT_EQ(scope("kcryptd"), "smt");
@@ -227,10 +227,8 @@ TEST_F(EngineDefault, StaysOnceAFollowerMustBeLeft) {
         EXPECT_EQ(state("@default"), State::reverted);
         EXPECT_THAT(reason("@default"), HasSubstr("`left-1` (left by the rule at rules.toml:3)"));
         EXPECT_THAT(reason("@default"), HasSubstr("before a reload"));
-        for (const auto& refused : {engine_->pin("@default", "smt"), engine_->may_try("@default")}) {
-            ASSERT_FALSE(refused);
-            EXPECT_THAT(refused.error().text, HasSubstr("left-1"));
-        }
+        EXPECT_THAT(engine_->pin("@default", "smt").error().text, HasSubstr("left-1"));
+        EXPECT_THAT(engine_->ask("@default", Use::compare)->why, HasSubstr("left-1"));
         tree_.remove("sys/devices/virtual/workqueue/left-1");
         restart();
         engine_->reconcile();

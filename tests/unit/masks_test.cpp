@@ -34,17 +34,23 @@ class MasksTest : public testing::Test {
     }
     // Starts a daemon with the record that the previous one left on disk.
     void start() {
-        keeper_.reset();
         store_ = std::make_unique<OwnedStore>(tree_.path("owned.json"));
         ASSERT_TRUE(store_->load());
-        keeper_ = std::make_unique<MaskKeeper>(MaskKeeper::Edges{files_, *store_, log_, [&] { return cpus_; },
-                                                                 [&](const auto&) { return opted_out_; }});
+        reconciler_ = std::make_unique<Reconciler>(files_, *store_, targets_log_);
+        keeper_ = std::make_unique<MaskKeeper>(files_, *store_, targets_log_, *reconciler_);
     }
     void rule(const std::string& match, const MaskWish& wish) {
         policy_.rules.push_back({{match}, {}, std::nullopt, {}, "", "", false, wish});
     }
-    void reconcile(const std::string& observing = "") { keeper_->reconcile(policy_, observing); }
-    void reload() { keeper_->start_over(); }
+    void reconcile() {
+        keeper_->look({policy_, "", [&] { return cpus_; }, [&](const auto&) { return opted_out_; }});
+        keeper_->reconcile();
+    }
+    void reload() {
+        targets_log_.start_over();
+        keeper_->start_over();
+    }
+    [[nodiscard]] bool wants_retry() const { return keeper_->masks().at("a").wants_retry(); }
     [[nodiscard]] const Mask& mask(const std::string& name) { return keeper_->masks().at(name); }
     [[nodiscard]] std::string& text(const std::string& name) { return files_.masks.at(name).text; }
 
@@ -55,6 +61,8 @@ class MasksTest : public testing::Test {
     HostCpus cpus_{CpuSet::range(0, 7), {}};
     std::optional<bool> opted_out_ = false;
     std::unique_ptr<OwnedStore> store_;
+    TargetLog targets_log_{log_};
+    std::unique_ptr<Reconciler> reconciler_;
     std::unique_ptr<MaskKeeper> keeper_;
 };
 
@@ -69,10 +77,10 @@ TEST_F(MasksTest, ARefusedMaskIsNotTriedAgainBeforeAReload) {
     reload();
     files_.write_errors = {EBUSY};
     reconcile();
-    EXPECT_TRUE(keeper_->wants_retry());
+    EXPECT_TRUE(wants_retry());
     reconcile();
     EXPECT_EQ(text("a"), "4");
-    EXPECT_FALSE(keeper_->wants_retry());
+    EXPECT_FALSE(wants_retry());
 }
 
 TEST_F(MasksTest, ARefusedMaskStaysRefusedWhereTheListCannotBeRead) {
