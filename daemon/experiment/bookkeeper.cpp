@@ -123,8 +123,8 @@ Bookkeeper::Bookkeeper(const ExperimentEdges& edges) : edges_(edges) {
     const auto coins = read_coins(edges_.paths.slot());
     if (!coins)
         edges_.log.write({LOG_WARNING, Event::none, coins.error().in("a slot that was cut off").text});
-    if (!coins || !*coins) return;
-    if ((*coins)->running && !ledger_.has((*coins)->slot)) count_cut_off(**coins);
+    else if (*coins && (*coins)->running && !ledger_.has((*coins)->slot))
+        count_cut_off(**coins);
     // Last: a kill before it counts the windows at the next start, and not twice, because the slot is kept.
     forget_coins(edges_.paths.slot());
 }
@@ -166,8 +166,9 @@ void Bookkeeper::begun(const std::vector<Member>& members) {
     const std::uint64_t now = edges_.clock.now();  // the same for all: those of one slot wait equally long
     for (const Member& member : members) {
         const Taker& taker = member.taker;
-        book_.of(taker.name).turns.served = now;
-        if (!begun_.insert(taker.name + "\n" + taker.key.text()).second) continue;
+        Notes& notes = book_.of(taker.name);
+        notes.turns.served = now;
+        if (!notes.begun.insert(taker.key.text()).second) continue;
         say(LOG_INFO, Event::comparison_begun, taker,
             fmt::format("{} is compared with {}", taker.arms.candidate.name(), taker.arms.reference.name()));
     }
@@ -177,7 +178,7 @@ void Bookkeeper::begun(const std::vector<Member>& members) {
 void Bookkeeper::cannot_begin(const Member& member, const Error& why) {
     const Taker& taker = member.taker;
     const bool passes = kind_of_error(why.code) == Outcome::Kind::transient;
-    book_.put_off(taker.name, why.text, edges_.clock.now());
+    book_.put_off(taker.name, taker.arms, why.text, edges_.clock.now());
     const bool news = !passes && std::exchange(said_, why.text) != why.text;
     if (news || taker.by_hand)
         edges_.log.write({LOG_NOTICE, Event::none, "no slot could begin: " + why.text});
@@ -196,7 +197,7 @@ void Bookkeeper::left(const SlotRun::Left& left) {
     if (taker.by_hand)
         give_up(member, left.why);
     else
-        book_.put_off(taker.name, left.why, edges_.clock.now());
+        book_.put_off(taker.name, taker.arms, left.why, edges_.clock.now());
     say(LOG_INFO, Event::comparison_cut_off, taker, text_of(taker.arms) + ": cut off: " + left.why, left.why);
 }
 
@@ -449,11 +450,6 @@ void Bookkeeper::say(int priority, Event event, const Taker& taker, const std::s
                   {"WQ_ARM_CANDIDATE", taker.arms.candidate.name()}}};
     if (why) line.fields.emplace_back("WQ_REASON", *why);
     edges_.log.write(line);
-}
-
-void Bookkeeper::forget_others(const std::map<std::string, Target>& targets) {
-    std::erase_if(begun_,
-                  [&](const std::string& one) { return !targets.contains(one.substr(0, one.find('\n'))); });
 }
 
 }  // namespace wq

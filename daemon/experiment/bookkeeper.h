@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,7 +50,6 @@ class Bookkeeper {
     void give_up(const Member& member, const std::string& why);
     // Writes the verdicts since the last call. Takes time: not before the targets are as the ledger decides.
     void write();
-    void forget_others(const std::map<std::string, Target>& targets);
 
   private:
     void lose_window(const LedgerEntry& known, Side side);
@@ -78,8 +76,7 @@ class Bookkeeper {
     LedgerFile& ledger_ = edges_.ledger;
     ExperimentTotals totals_;
     std::vector<VerdictRecord> to_write_;
-    std::set<std::string> begun_;  // "TARGET\nCOMPARISON" whose begin was logged
-    std::string said_;             // why the last slot could not begin
+    std::string said_;  // why the last slot could not begin
     bool turned_ = false;
 };
 

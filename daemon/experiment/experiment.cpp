@@ -61,17 +61,12 @@ void Experiment::policy_changed() {
     const auto of_work = std::ranges::count_if(judge.counters, is_work_counter, &JudgedCounter::name);
     if (of_work > 0 && of_work < std::ssize(judge.counters)) (void)look_at_traffic();
     edges_.engine.name_only(read_named_only(edges_.paths));
-    // An arm that was kept for a class under an older kernel is the first candidate under this one.
-    const std::string kernel = kernel_key(edges_.engine.kernel());
-    std::map<std::string, std::int64_t> latest;
-    for (const auto& [text, entry] : ledger().entries()) {
-        const LedgerKey& key = entry.key;
-        if (entry.judgement != Judgement::improved || key.kernel == kernel ||
-            entry.updated < latest[key.kind])
-            continue;
-        latest[key.kind] = entry.updated;
-        edges_.book.before_upgrade[key.kind] = key.candidate;
-    }
+    // An arm that was kept for a class under an older kernel is the first candidate under this one. The
+    // entries are sorted by kernel.
+    for (const auto& [text, entry] : ledger().entries())
+        if (entry.judgement == Judgement::improved && entry.key.kernel != kernel_key(edges_.engine.kernel()))
+            edges_.book.before_upgrade[entry.key.kind] = entry.key.candidate;
+    host_.look(judge);
     look_at_.reset();
 }
 
@@ -229,8 +224,7 @@ void Experiment::tick(const std::string& system_state) {
     check();
     const std::uint64_t now = edges_.clock.now();
     if (!slot_) edges_.ledger.save_in_time(now);
-    edges_.book.tidy(engine.targets(), now);
-    books_.forget_others(engine.targets());
+    if (edges_.book.tidy(engine.targets(), now)) engine.step_all();
     if (!due()) look();
 }
 
@@ -265,7 +259,6 @@ void Experiment::check() {
 Status Experiment::order(const std::string& name, const std::string& scope) {
     Engine& engine = edges_.engine;
     const std::uint64_t now = edges_.clock.now();
-    if (const auto no = engine.ask(name, Use::compare)) return fail(name + ": " + no->why, no->code);
     if (edges_.book.orders.contains(name)) return fail(name + ": an order compares it already", EBUSY);
     if (const std::string why = edges_.ledger.why_not(now); !why.empty())
         return fail(fmt::format("{}: the ledger cannot be written: {}", name, why), EIO);
@@ -273,14 +266,12 @@ Status Experiment::order(const std::string& name, const std::string& scope) {
         return fail(name + ": " + edges_.book.waiting.unjudged, EOPNOTSUPP);
     engine.reconcile();
     const Target* target = engine.find(name);
-    if (target == nullptr) return fail(name + ": vanished", ENOENT);
+    if (target == nullptr) return fail(name + ": no such target", ENOENT);
     const auto arms = scheduler().arms_of_order(*target, scope);
     if (!arms) return tl::unexpected(arms.error());
-    Notes::Aside& aside = edges_.book.of(name).aside;
     // A suspect stays out of force meanwhile.
-    if (const auto rest = aside.rests.find(arms->key()); rest != aside.rests.end() && !rest->second.suspect)
-        aside.rests.erase(rest);
-    aside.not_before = 0;
+    std::erase_if(edges_.book.of(name).aside.rests,
+                  [&](const auto& rest) { return rest.first == arms->key() && !rest.second.suspect; });
     edges_.book.orders[name] = {*arms};
     if (!slot_) look_at_ = now;
     return {};

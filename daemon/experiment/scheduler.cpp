@@ -59,7 +59,8 @@ std::vector<Taker> Scheduler::takers_of(const Target& target) const {
         if (one.due > 0 || one.course == Course::resting) make_key(one);
         if (one.due > 0 && in_doubt(one) && (!watched || notes.streaks.missed < OrderBook::kMostDropped))
             one.due = 0;
-        if (one.course == Course::resting)
+        const bool set_aside = !by_hand && f_.book.rest_of(one.name, one.arms) != nullptr;
+        if (set_aside || one.course == Course::resting)
             rest(one);
         else
             one.waits = why_waits(target, one);
@@ -109,14 +110,11 @@ std::int64_t Scheduler::wall_of(std::uint64_t at) const {
     return f_.wall + static_cast<std::int64_t>(at > f_.now ? (at - f_.now) / kSecond : 0);
 }
 
-// Orders wait neither for the host nor for what only saves time.
+// Orders wait neither for the host nor for the next day.
 std::string Scheduler::why_waits(const Target& target, const Taker& taker) const {
-    const std::string& name = target.now.name;
-    const Notes::Aside& aside = f_.book.of(name).aside;
     if (!taker.by_hand && !f_.host.empty()) return f_.host;
     if (const auto no = f_.engine.why_not(target, Use::compare, &taker.arms)) return no->why;
-    if (!taker.by_hand && f_.now < aside.not_before) return "its last slot gave no result: " + aside.why;
-    if (!taker.by_hand && f_.book.is_spent(name, f_.wall, f_.engine.policy().judge))
+    if (!taker.by_hand && f_.book.is_spent(taker.name, f_.wall, f_.engine.policy().judge))
         return "its judge.budget for today is used up";
     return f_.unsaved;
 }

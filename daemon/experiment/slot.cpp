@@ -17,23 +17,17 @@
 namespace wq {
 namespace {
 
-struct Row {
-    SlotAction action;
-    unsigned window;
-    std::uint64_t SlotTimes::*wait = nullptr;  // until the next action; nullptr: none, or see done()
-};
-
-constexpr std::array kRows = {
-    Row{SlotAction::put, 1, &SlotTimes::lead},
-    Row{SlotAction::put, 0, &SlotTimes::washout},
-    Row{SlotAction::open, 0},
-    Row{SlotAction::look, 0},
-    Row{SlotAction::close, 0},
-    Row{SlotAction::put, 1, &SlotTimes::washout},
-    Row{SlotAction::open, 1},
-    Row{SlotAction::look, 1},
-    Row{SlotAction::close, 1, &SlotTimes::drain},
-    Row{SlotAction::finish, 1},
+constexpr std::array kSteps = {
+    SlotStep{SlotAction::put, 1, &SlotTimes::lead},
+    SlotStep{SlotAction::put, 0, &SlotTimes::washout},
+    SlotStep{SlotAction::open, 0},
+    SlotStep{SlotAction::look, 0},
+    SlotStep{SlotAction::close, 0},
+    SlotStep{SlotAction::put, 1, &SlotTimes::washout},
+    SlotStep{SlotAction::open, 1},
+    SlotStep{SlotAction::look, 1},
+    SlotStep{SlotAction::close, 1, &SlotTimes::drain},
+    SlotStep{SlotAction::finish, 1},
 };
 constexpr std::uint64_t kShare = 100;  // the writes of a window may take 1/100 of it
 constexpr StateRules kCoinsRules{.limit = 1U << 20, .may_replace_bytes = true};  // 16 members take 20 KB
@@ -51,21 +45,15 @@ SlotTimes times_of_slot(const Judging& judge, std::uint64_t window, bool is_long
     return out;
 }
 
-SlotClock::SlotClock(const SlotTimes& times, std::uint64_t now) : times_(times), due_(now) {}
-
-SlotAction SlotClock::action() const {
-    return kRows.at(step_).action;
-}
-
-unsigned SlotClock::window() const {
-    return kRows.at(step_).window;
+const SlotStep& SlotClock::next() const {
+    return kSteps.at(step_);
 }
 
 void SlotClock::done(std::uint64_t now) {
-    const Row& row = kRows.at(step_++);
-    due_ = now + (row.wait != nullptr ? times_.*row.wait : 0);
-    if (row.action == SlotAction::open) due_ = (opened_ = now) + std::min(times_.look, times_.counted());
-    if (row.action == SlotAction::look) due_ = opened_ + times_.counted();
+    const SlotStep& step = kSteps.at(step_++);
+    due_ = now + (step.wait != nullptr ? times_.*step.wait : 0);
+    if (step.action == SlotAction::open) due_ = (opened_ = now) + std::min(times_.look, times_.counted());
+    if (step.action == SlotAction::look) due_ = opened_ + times_.counted();
 }
 
 SlotSize size_of_slot(const std::vector<std::uint64_t>& writes, std::uint64_t window, std::size_t most) {
@@ -101,9 +89,7 @@ Status keep_coins(const std::string& path, const Coins& coins) {
 }
 
 Result<std::optional<Coins>> read_coins(const std::string& path) {
-    auto coins = StateFile<Coins>(path, kCoinsRules).read();
-    if (!coins) forget_coins(path);
-    return coins;
+    return StateFile<Coins>(path, kCoinsRules).read();
 }
 
 void forget_coins(const std::string& path) {
@@ -156,8 +142,8 @@ void SlotRun::spoil(const std::string& why) {
 }
 
 std::vector<SlotRun::Left> SlotRun::act(std::vector<Done>& done) {
-    const unsigned window = clock_.window();
-    const SlotAction action = clock_.action();
+    const unsigned window = clock_.next().window;
+    const SlotAction action = clock_.next().action;
     if (action == SlotAction::put) put(window);
     if (action == SlotAction::look) look_into(window);
     if (action == SlotAction::finish) finish(done);

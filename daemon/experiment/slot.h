@@ -28,8 +28,14 @@ struct SlotTimes {
 // Every fourth pair of the watch is long: effects such as dirty throttling take longer than two seconds.
 SlotTimes times_of_slot(const Judging& judge, std::uint64_t window, bool is_long);
 
-// The next action. Windows are numbered by their place in time, 0 or 1.
 enum class SlotAction : std::uint8_t { put, open, look, close, finish };
+
+// The next action. Windows are numbered by their place in time, 0 or 1.
+struct SlotStep {
+    SlotAction action;
+    unsigned window;
+    std::uint64_t SlotTimes::*wait = nullptr;  // until the next action; nullptr: none, or see done()
+};
 
 // The clock of a slot:
 //
@@ -42,10 +48,9 @@ enum class SlotAction : std::uint8_t { put, open, look, close, finish };
 class SlotClock {
   public:
     // The first action is due at NOW.
-    SlotClock(const SlotTimes& times, std::uint64_t now);
+    SlotClock(const SlotTimes& times, std::uint64_t now) : times_(times), due_(now) {}
 
-    [[nodiscard]] SlotAction action() const;
-    [[nodiscard]] unsigned window() const;
+    [[nodiscard]] const SlotStep& next() const;
     [[nodiscard]] std::uint64_t due() const { return due_; }
     // Call when the action has returned, at NOW.
     void done(std::uint64_t now);
@@ -88,7 +93,7 @@ struct Coins {
 
 // Replaces the file with fsync. PATH is in /run (a tmpfs), like the baseline, so it does not wait for a disk.
 Status keep_coins(const std::string& path, const Coins& coins);
-// The coins of a slot that was cut off, if any. Error: the file cannot be read; it is removed then.
+// The coins of a slot that was cut off, if any.
 Result<std::optional<Coins>> read_coins(const std::string& path);
 void forget_coins(const std::string& path);
 

@@ -64,11 +64,6 @@ std::string Targets::observing() const {
     return why_observing(kernel_, policy_, observe_why_);
 }
 
-const Target* Targets::find(const std::string& name) const {
-    const auto found = targets_.find(name);
-    return found == targets_.end() ? nullptr : &found->second;
-}
-
 bool Targets::wants_retry() const {
     const auto retries = [](const auto& item) { return item.second.wants_retry(); };
     return std::ranges::any_of(targets_, retries) || std::ranges::any_of(masks_.masks(), retries);
@@ -83,14 +78,9 @@ std::string Targets::summary() const {
     return out;
 }
 
-std::string Targets::why_default_stays() const {
-    return default_stays_.empty() ? ""
-                                  : default_stays_ + "; a scope or `plan` in [default_scope] moves them too";
-}
-
 std::string Targets::note() const {
-    const std::string why = policy_.default_scope.manage ? why_default_stays() : "";
-    return why.empty() ? "" : fmt::format("{}: not moved meanwhile: {}", kDefaultTarget, why);
+    if (!policy_.default_scope.manage || default_stays_.empty()) return "";
+    return fmt::format("{}: not moved meanwhile: {}", kDefaultTarget, default_stays_);
 }
 
 // An arm with the word `default` means the scope that @default holds. If that is not the scope by which the
@@ -110,7 +100,7 @@ std::optional<No> Targets::why_not(const Target& target, Use use, const Arms* ar
     if (target.external)
         return No{left_to_writer(target).reason + "; put the baseline back and reload the policy"};
     if (use == Use::revert) return {};
-    if (target.now.name == kDefaultTarget && !default_stays_.empty()) return No{why_default_stays()};
+    if (target.now.name == kDefaultTarget && !default_stays_.empty()) return No{default_stays_};
     if (const std::string& why = inventory_.pods_unknown(); !why.empty()) return No{"pods unknown: " + why};
     if (use == Use::pin) return {};
     const Holder holder = target.holder();
@@ -159,22 +149,15 @@ void Targets::look_at(const std::string& name, const CpuSet& unbound_mask) {
         log_.write_once(LOG_WARNING, Event::none, fmt::format("{}: {}", name, now->untouchable));
     const Owned* entry = edges_.store.find(name);
     const auto known = targets_.find(name);
-    const bool unread = !now || now->unread || unbound_mask.empty();
     // Memory may be short for a moment. A managed target stays as it is until it can be read.
-    if (unread && known == targets_.end() && (!now || entry != nullptr)) return;
-    if (unread && known != targets_.end()) {
-        Target& target = known->second;
-        target.unread = true;
-        if (!now || now->scope.word.empty()) return;
-        target.now.scope = now->scope;
-        if (now->strict) target.now.strict = now->strict;
-    } else {
-        if (entry != nullptr && entry->inode != now->inode) edges_.store.remove(name);
-        Target& target = targets_[name];
-        target.store = &edges_.store;
-        fill(target, *now, edges_.opted_out);
+    if (!now || now->unread || unbound_mask.empty()) {
+        if (known != targets_.end()) known->second.unread = true;
+        if (known != targets_.end() || !now || entry != nullptr) return;
     }
-    Target& target = targets_.at(name);
+    if (entry != nullptr && entry->inode != now->inode) edges_.store.remove(name);
+    Target& target = targets_[name];
+    target.store = &edges_.store;
+    fill(target, *now, edges_.opted_out);
     if (const auto news = target.notice(now->strict)) reconciler_.leave_to_writer(target, *news);
 }
 
@@ -211,7 +194,9 @@ void Targets::plan() {
     });
     const bool is_set = policy_.default_scope.manage && policy_.default_scope.wish.sets_first();
     const std::string left = is_set ? std::string() : followers_to_leave(input);
-    default_stays_ = left.empty() ? "" : "followers must stay at the kernel's scope: " + left;
+    default_stays_ = left.empty() ? ""
+                                  : "followers must stay at the kernel's scope: " + left +
+                                        "; a scope or `plan` in [default_scope] moves them too";
     if (!left.empty() && input.default_moved) leave_followers();
 }
 
@@ -260,19 +245,6 @@ Circumstances Targets::circumstances() const {
             edges_.book == nullptr ? Waiting() : edges_.book->waiting};
 }
 
-Wish Targets::decide_on(const Target& target, const Circumstances& all) {
-    Wish out = decide(target, all);
-    if (!out.lacks_scope) return out;
-    const WorkqueueRule* rule = policy_.rule_for(target.now.name);
-    const Origin* origin = target.now.kind == Kind::default_scope ? &policy_.default_scope.origin
-                           : rule != nullptr                      ? &rule->origin
-                                                                  : nullptr;
-    if (origin != nullptr)
-        log_.write_once(LOG_NOTICE, Event::unsupported,
-                        fmt::format("{}: {}", origin->text(), target.plan.reason));
-    return out;
-}
-
 namespace {
 
 Target* find(std::map<std::string, Target>& targets, const std::string& name) {
@@ -305,18 +277,18 @@ void Engine::changed(Udev::Change change) {
 
 // The masks first, because plans are made for the CPUs that masks leave.
 void Engine::reconcile() {
-    masks_.look({policy_, observing(), edges_.cpus, edges_.opted_out});
+    masks_.look(policy_, observing(), edges_.cpus, edges_.opted_out);
     masks_.reconcile();
     look_and_plan();
     write();
 }
 
 void Engine::look() {
-    masks_.look({policy_, observing(), edges_.cpus, edges_.opted_out});
+    masks_.look(policy_, observing(), edges_.cpus, edges_.opted_out);
     look_and_plan();
     const Circumstances all = circumstances();
     for (auto& [name, target] : targets_)
-        target.show(as_found(target, decide_on(target, all), reconciler_.unsaved()));
+        target.show(as_found(target, decide(target, all), reconciler_.unsaved()));
 }
 
 void Engine::step_all() {
@@ -338,7 +310,7 @@ void Engine::keep_all() {
 void Engine::write() {
     const Circumstances all = circumstances();
     std::vector<Job> jobs;
-    for (auto& [name, target] : targets_) jobs.push_back({&target, decide_on(target, all)});
+    for (auto& [name, target] : targets_) jobs.push_back({&target, decide(target, all)});
     std::ranges::stable_sort(jobs, {}, [](const Job& job) {
         return job.item->name() != kDefaultTarget ? 1 : job.wish.word ? 2 : 0;
     });
@@ -444,7 +416,7 @@ std::vector<Status> Engine::enter_slot(const std::vector<std::string>& names) {
     }
     const Circumstances all = circumstances();
     for (std::size_t i = 0; i < names.size(); i++)
-        if (out[i]) targets_.at(names[i]).show(decide_on(targets_.at(names[i]), all).shown());
+        if (out[i]) targets_.at(names[i]).show(decide(targets_.at(names[i]), all).shown());
     return out;
 }
 

@@ -52,7 +52,11 @@ class Targets {
     };
 
     [[nodiscard]] const std::map<std::string, Target>& targets() const { return targets_; }
-    [[nodiscard]] const Target* find(const std::string& name) const;  // nullptr if there is none
+    // nullptr if there is none.
+    [[nodiscard]] const Target* find(const std::string& name) const {
+        const auto found = targets_.find(name);
+        return found == targets_.end() ? nullptr : &found->second;
+    }
     [[nodiscard]] const MaskKeeper& masks() const { return masks_; }
     [[nodiscard]] const Inventory& inventory() const { return inventory_; }
     [[nodiscard]] const Keys& keys() const { return keys_; }
@@ -80,7 +84,6 @@ class Targets {
     void plan();
     void make_step(Target& target);
     [[nodiscard]] Circumstances circumstances() const;
-    Wish decide_on(const Target& target, const Circumstances& all);
 
     Edges edges_;
     KernelInfo kernel_;
@@ -96,7 +99,6 @@ class Targets {
 
   private:
     void leave_followers();
-    [[nodiscard]] std::string why_default_stays() const;
     [[nodiscard]] bool means_another(const Arms& arms) const;
 
     std::string default_stays_;  // why @default must not be moved; "" if it may be

@@ -30,10 +30,8 @@ CpuSet planned(const std::string& name, const MaskWish& wish, const HostCpus& cp
 // Why the planned mask is empty.
 std::string why_no_cpu(const HostCpus& cpus) {
     if (cpus.possible.empty()) return "the possible or isolated CPUs cannot be read";
-    const CpuSet isolated = cpus.possible & cpus.isolated;
-    if (isolated.empty()) return "no CPU is left: no CPU of the mask is possible on this host";
     return fmt::format("no CPU is left: all CPUs of the mask are isolated or not possible (isolated: {})",
-                       isolated.list());
+                       (cpus.possible & cpus.isolated).list());
 }
 
 }  // namespace
@@ -84,13 +82,14 @@ std::map<std::string, MaskWish> MaskKeeper::wishes(const Policy& policy) {
     return out;
 }
 
-void MaskKeeper::look(const Given& given) {
-    observing_ = given.observing;
-    const auto asked = wishes(given.policy);
+void MaskKeeper::look(const Policy& policy, const std::string& observing,
+                      const std::function<HostCpus()>& cpus, const OptedOut& opted_out) {
+    observing_ = observing;
+    const auto asked = wishes(policy);
     std::erase_if(masks_, [&](const auto& item) { return !asked.contains(item.first); });
     if (asked.empty()) return;
-    cpus_ = given.cpus ? given.cpus() : HostCpus();
-    for (const auto& [name, wish] : asked) look_at(name, wish, given.opted_out);
+    cpus_ = cpus ? cpus() : HostCpus();
+    for (const auto& [name, wish] : asked) look_at(name, wish, opted_out);
     for (auto& [name, mask] : masks_) mask.show(as_found(mask, decide(mask), reconciler_.unsaved()));
 }
 

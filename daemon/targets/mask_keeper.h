@@ -43,13 +43,6 @@ struct Mask : Managed {
 // `housekeeping`: the possible CPUs that are not isolated. If no CPU is left, nothing is written.
 class MaskKeeper {
   public:
-    // What masks follow from.
-    struct Given {
-        const Policy& policy;
-        std::string observing;                  // why all baselines are put back, "" if they are not
-        const std::function<HostCpus()>& cpus;  // the possible ones, and the currently isolated ones
-        const OptedOut& opted_out;
-    };
     // All arguments must outlive the MaskKeeper.
     MaskKeeper(WorkqueueFiles& files, OwnedStore& store, TargetLog& log, Reconciler& reconciler)
         : files_(files), store_(store), log_(log), reconciler_(reconciler) {}
@@ -58,7 +51,9 @@ class MaskKeeper {
     void start_over();
     // Call when udev has processed workqueues again.
     void changed();
-    void look(const Given& given);
+    // OBSERVING: why all baselines are put back, "" if they are not. CPUS: the possible and isolated ones.
+    void look(const Policy& policy, const std::string& observing, const std::function<HostCpus()>& cpus,
+              const OptedOut& opted_out);
     // Writes what the last look asks for.
     void reconcile();
 

