@@ -224,7 +224,7 @@ void Experiment::tick(const std::string& system_state) {
     check();
     const std::uint64_t now = edges_.clock.now();
     if (!slot_) edges_.ledger.save_in_time(now);
-    if (edges_.book.tidy(engine.targets(), now)) engine.step_all();
+    edges_.book.tidy(engine.targets(), now);
     if (!due()) look();
 }
 

@@ -59,25 +59,24 @@ std::vector<Taker> Scheduler::takers_of(const Target& target) const {
         if (one.due > 0 || one.course == Course::resting) make_key(one);
         if (one.due > 0 && in_doubt(one) && (!watched || notes.streaks.missed < OrderBook::kMostDropped))
             one.due = 0;
-        const bool set_aside = !by_hand && f_.book.rest_of(one.name, one.arms) != nullptr;
-        if (set_aside || one.course == Course::resting)
-            rest(one);
-        else
-            one.waits = why_waits(target, one);
+        if (!by_hand) rest(one);
+        if (one.waits.empty()) one.waits = why_waits(target, one);
     }
     return out;
 }
 
-// Why TAKER rests, and until when.
+// Why TAKER rests, and until when; nothing if it does not.
 void Scheduler::rest(Taker& taker) const {
     if (const Rest* rest = f_.book.rest_of(taker.name, taker.arms); rest != nullptr) {
         taker.waits = rest->why;
         taker.next_pair = wall_of(rest->until);
         return;
     }
+    if (taker.course != Course::resting) return;
+    const LedgerEntry* entry = f_.ledger.find(taker.key);
+    if (entry == nullptr || entry->judgement != Judgement::regressed) return;  // its rest is over
     taker.waits = "it regressed";
-    if (const LedgerEntry* entry = f_.ledger.find(taker.key); entry != nullptr && entry->decided != 0)
-        taker.next_pair = entry->decided + f_.engine.policy().judge.retry_after.count();
+    if (entry->decided != 0) taker.next_pair = entry->decided + f_.engine.policy().judge.retry_after.count();
 }
 
 std::vector<Taker> Scheduler::takers() const {

@@ -192,16 +192,13 @@ class OrderBook {
     // is better, because its writes reset the kernel's counts to zero.
     void see(const std::map<std::string, double>& rates, std::uint64_t last, std::uint64_t now);
     void policy_changed();
-    // Ends rests that are over at NOW, and forgets all targets but NAMES. Returns whether a rest ended.
+    // Ends rests that are over at NOW, and forgets all targets but NAMES.
     template <class Names>
-    bool tidy(const Names& names, std::uint64_t now) {
+    void tidy(const Names& names, std::uint64_t now) {
         std::erase_if(notes_, [&](const auto& item) { return !names.contains(item.first); });
         std::erase_if(orders, [&](const auto& item) { return !names.contains(item.first); });
-        std::size_t ended = 0;
         for (auto& [name, notes] : notes_)
-            ended +=
-                std::erase_if(notes.aside.rests, [now](const auto& it) { return it.second.until <= now; });
-        return ended > 0;
+            std::erase_if(notes.aside.rests, [now](const auto& rest) { return rest.second.until <= now; });
     }
 
   private:

@@ -43,7 +43,8 @@ class MasksTest : public testing::Test {
         policy_.rules.push_back({{match}, {}, std::nullopt, {}, "", "", false, wish});
     }
     void reconcile() {
-        keeper_->look(policy_, "", [&] { return cpus_; }, [&](const auto&) { return opted_out_; });
+        keeper_->look(
+            policy_, "", [&] { return cpus_; }, [&](const auto&) { return opted_out_; });
         keeper_->reconcile();
     }
     void reload() {
