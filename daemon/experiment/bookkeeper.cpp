@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::uint64_t kHour = 3600 * kSecond;
 constexpr std::uint64_t kDay = 24 * kHour;
-constexpr std::size_t kMostSaid = 100;
 constexpr std::uint64_t kMostStuck = 20;  // at most one item in 20
 constexpr unsigned kMostStarved = 2;      // consecutive pairs
 constexpr double kClearGain = -10;  // percent: the watch slows down while the whole interval is below it
@@ -118,15 +117,14 @@ std::optional<Contention> contention_of(const OrderBook& book, const Ledger& led
     return found->second.above(ledger.lowest_lock(taker.key));
 }
 
-Bookkeeper::Bookkeeper(const ExperimentEdges& edges, OrderBook& book, LedgerFile& ledger)
-    : edges_(edges), book_(book), ledger_(ledger) {
+Bookkeeper::Bookkeeper(const ExperimentEdges& edges) : edges_(edges) {
     ledger_.load();
     edges_.verdicts.complete(ledger_.ledger());
     const auto coins = read_coins(edges_.paths.slot());
     if (!coins)
         edges_.log.write({LOG_WARNING, Event::none, coins.error().in("a slot that was cut off").text});
-    if (!coins || !*coins) return;
-    if ((*coins)->running && !ledger_.has((*coins)->slot)) count_cut_off(**coins);
+    else if (*coins && (*coins)->running && !ledger_.has((*coins)->slot))
+        count_cut_off(**coins);
     // Last: a kill before it counts the windows at the next start, and not twice, because the slot is kept.
     forget_coins(edges_.paths.slot());
 }
@@ -168,19 +166,20 @@ void Bookkeeper::begun(const std::vector<Member>& members) {
     const std::uint64_t now = edges_.clock.now();  // the same for all: those of one slot wait equally long
     for (const Member& member : members) {
         const Taker& taker = member.taker;
-        book_.of(taker.name).turns.served = now;
-        if (!begun_.insert(taker.name + "\n" + taker.key.text()).second) continue;
+        Notes& notes = book_.of(taker.name);
+        notes.turns.served = now;
+        if (!notes.begun.insert(taker.key.text()).second) continue;
         say(LOG_INFO, Event::comparison_begun, taker,
             fmt::format("{} is compared with {}", taker.arms.candidate.name(), taker.arms.reference.name()));
     }
 }
 
-// A transient error is logged only if the comparison was ordered, and any other one once.
+// A transient error is logged only if the comparison was ordered, and any other one if it is new.
 void Bookkeeper::cannot_begin(const Member& member, const Error& why) {
     const Taker& taker = member.taker;
     const bool passes = kind_of_error(why.code) == Outcome::Kind::transient;
-    book_.put_off(taker.name, why.text, edges_.clock.now());
-    const bool news = !passes && said_.size() < kMostSaid && said_.insert(why.text).second;
+    book_.put_off(taker.name, taker.arms, why.text, edges_.clock.now());
+    const bool news = !passes && std::exchange(said_, why.text) != why.text;
     if (news || taker.by_hand)
         edges_.log.write({LOG_NOTICE, Event::none, "no slot could begin: " + why.text});
     if (!taker.by_hand) return;
@@ -198,7 +197,7 @@ void Bookkeeper::left(const SlotRun::Left& left) {
     if (taker.by_hand)
         give_up(member, left.why);
     else
-        book_.put_off(taker.name, left.why, edges_.clock.now());
+        book_.put_off(taker.name, taker.arms, left.why, edges_.clock.now());
     say(LOG_INFO, Event::comparison_cut_off, taker, text_of(taker.arms) + ": cut off: " + left.why, left.why);
 }
 
@@ -301,9 +300,8 @@ void Bookkeeper::use(const SlotRun::Done& done, const PairEvidence& evidence, do
     } else if (accrual.turn == Turn::none || accrual.turn == Turn::undecided) {
         be_cautious(member, before, evidence);
     }
-    std::optional<VerdictRecord> verdict;
-    if (accrual.turn != Turn::none) verdict = turn(member, entry, accrual);
-    count_orders(member, verdict);
+    if (accrual.turn != Turn::none) turn(member, entry, accrual);
+    count_order(member, accrual.turn != Turn::none);
 }
 
 // Sets the candidate aside for an hour, without a verdict.
@@ -333,7 +331,7 @@ void Bookkeeper::rest(const Member& member, std::uint64_t time, const std::strin
         why);
 }
 
-VerdictRecord Bookkeeper::turn(const Member& member, const LedgerEntry& entry, const Accrual& accrual) {
+void Bookkeeper::turn(const Member& member, const LedgerEntry& entry, const Accrual& accrual) {
     turned_ = true;
     const bool taken_back = accrual.turn == Turn::taken_back;
     // If the watch took the candidate back, the entry already belongs to the next comparison.
@@ -357,9 +355,8 @@ VerdictRecord Bookkeeper::turn(const Member& member, const LedgerEntry& entry, c
     }
     book_.of(member.taker.name).turns.next_watch = 0;
     LedgerEntry numbered = entry;
-    numbered.number = keep(record);
+    numbered.number = keep(std::move(record));
     ledger_.put(std::move(numbered));
-    return record;
 }
 
 VerdictRecord Bookkeeper::record_of(const Member& member, const Decision& decision,
@@ -403,29 +400,17 @@ void Bookkeeper::give_up(const Member& member, const std::string& why) {
     book_.orders.erase(member.taker.name);
 }
 
-// An order ends with a verdict, or after max_pairs pairs. Pairs of all targets with the same comparison
-// count, because these targets take turns.
-void Bookkeeper::count_orders(const Member& member, const std::optional<VerdictRecord>& verdict) {
-    for (auto& [name, order] : std::map(book_.orders)) {
-        const bool own = name == member.taker.name;
-        const auto target = edges_.engine.targets().find(name);
-        if ((own && !member.taker.by_hand) || target == edges_.engine.targets().end()) continue;
-        const Taker taker = taker_of(target->second, order.arms, Course::dense, edges_.engine.keys());
-        if (taker.key != member.taker.key) continue;
-        const bool ended = ++book_.orders.at(name).pairs >= judge().settings.max_pairs;
-        if (!verdict && !ended) continue;
-        book_.orders.erase(name);
-        if (verdict && own) continue;  // turn() reported it
-        const Member ordered = member_of(taker, edges_.engine);
-        VerdictRecord record = verdict.value_or(record_so_far(ordered));
-        // Without a new decision, the record has the earlier one.
-        if (!verdict) record.outcome = entry_of(taker.key).judgement;
-        record.target = name;
-        record.cpus = ordered.cpus;
-        record.contention = contention_of(std::as_const(book_), ledger_.ledger(), taker);
-        if (record.outcome == Judgement::undecided) record.reason = kMaxPairsReason;
-        keep(std::move(record));
-    }
+// An order ends with a verdict, which turn() reported, or after max_pairs pairs.
+void Bookkeeper::count_order(const Member& member, bool decided) {
+    const auto order = book_.orders.find(member.taker.name);
+    if (!member.taker.by_hand || order == book_.orders.end()) return;
+    if (++order->second.pairs < judge().settings.max_pairs && !decided) return;
+    book_.orders.erase(order);
+    if (decided) return;
+    VerdictRecord record = record_so_far(member);
+    record.outcome = entry_of(member.taker.key).judgement;  // without a new decision, the earlier one
+    if (record.outcome == Judgement::undecided) record.reason = kMaxPairsReason;
+    keep(std::move(record));
 }
 
 void Bookkeeper::write() {
@@ -465,11 +450,6 @@ void Bookkeeper::say(int priority, Event event, const Taker& taker, const std::s
                   {"WQ_ARM_CANDIDATE", taker.arms.candidate.name()}}};
     if (why) line.fields.emplace_back("WQ_REASON", *why);
     edges_.log.write(line);
-}
-
-void Bookkeeper::forget_others(const std::map<std::string, Target>& targets) {
-    std::erase_if(begun_,
-                  [&](const std::string& one) { return !targets.contains(one.substr(0, one.find('\n'))); });
 }
 
 }  // namespace wq

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,7 +36,7 @@ std::optional<Contention> contention_of(const OrderBook& book, const Ledger& led
 class Bookkeeper {
   public:
     // Reads the ledger, and counts the lost windows of a slot that a crash cut off.
-    Bookkeeper(const ExperimentEdges& edges, OrderBook& book, LedgerFile& ledger);
+    explicit Bookkeeper(const ExperimentEdges& edges);
 
     [[nodiscard]] ExperimentTotals totals() const;
     // Whether a verdict or a rest came since the last call: other arms may have to be in force.
@@ -51,7 +50,6 @@ class Bookkeeper {
     void give_up(const Member& member, const std::string& why);
     // Writes the verdicts since the last call. Takes time: not before the targets are as the ledger decides.
     void write();
-    void forget_others(const std::map<std::string, Target>& targets);
 
   private:
     void lose_window(const LedgerEntry& known, Side side);
@@ -61,8 +59,8 @@ class Bookkeeper {
     void use(const SlotRun::Done& done, const PairEvidence& evidence, double in_place);
     void be_cautious(const Member& member, const LedgerEntry& before, const PairEvidence& evidence);
     void rest(const Member& member, std::uint64_t time, const std::string& why, bool suspect = false);
-    VerdictRecord turn(const Member& member, const LedgerEntry& entry, const Accrual& accrual);
-    void count_orders(const Member& member, const std::optional<VerdictRecord>& verdict);
+    void turn(const Member& member, const LedgerEntry& entry, const Accrual& accrual);
+    void count_order(const Member& member, bool decided);
     [[nodiscard]] VerdictRecord record_of(const Member& member, const Decision& decision,
                                           const std::vector<Comparison::Column>& columns,
                                           unsigned number) const;
@@ -74,12 +72,11 @@ class Bookkeeper {
     [[nodiscard]] const Judging& judge() const { return edges_.engine.policy().judge; }
 
     const ExperimentEdges& edges_;
-    OrderBook& book_;
-    LedgerFile& ledger_;
+    OrderBook& book_ = edges_.book;
+    LedgerFile& ledger_ = edges_.ledger;
     ExperimentTotals totals_;
     std::vector<VerdictRecord> to_write_;
-    std::set<std::string> begun_;  // "TARGET\nCOMPARISON" whose begin was logged
-    std::set<std::string> said_;   // why slots could not begin: each reason is logged once
+    std::string said_;  // why the last slot could not begin
     bool turned_ = false;
 };
 

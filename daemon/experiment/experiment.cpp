@@ -32,70 +32,49 @@ Wanted wanted_by(const std::vector<ComparedCounter>& counters) {
 
 Experiment::Experiment(Edges edges)
     : edges_(std::move(edges)),
-      ledger_(edges_.paths.ledger(), edges_.paths.pairs(), edges_.record, edges_.log),
-      books_(edges_, book_, ledger_),
+      books_(edges_),
       counting_(edges_.counters),
       host_(edges_.paths, edges_.clock) {}
 
 Scheduler Experiment::scheduler() const {
-    const Engine& engine = edges_.engine;
     const std::uint64_t now = edges_.clock.now();
-    return Scheduler({engine.targets(), engine.keys(), engine.kernel(), engine.policy(), ledger_.ledger(),
-                      book_, why_no_slot(), engine.observing(), ledger_.why_not(now), counting_.works(), now,
-                      edges_.clock.wall()});
+    return Scheduler({edges_.engine, ledger(), edges_.book, why_no_slot(), edges_.ledger.why_not(now),
+                      counting_.works(), now, edges_.clock.wall()});
 }
 
 // The counters are part of the keys, so what cannot be counted makes other comparisons.
 void Experiment::measure_by(const std::string& lacks) {
-    ledger_.lack(lacks);
+    edges_.ledger.lack(lacks);
     edges_.engine.measure_by(measures_of(edges_.engine.policy().judge, counting_.works(), lacks,
                                          scheduler_in_force(edges_.paths)));
-    waiting_.unjudged = edges_.engine.keys().measures().can_judge()
-                            ? ""
-                            : "no counter can be measured: " + counting_.why_not();
+    edges_.book.waiting.unjudged = edges_.engine.keys().measures().can_judge()
+                                       ? ""
+                                       : "no counter can be measured: " + counting_.why_not();
 }
 
 void Experiment::policy_changed() {
     counting_.set_why_not("");
-    book_.policy_changed();
+    edges_.book.policy_changed();
     const Judging& judge = edges_.engine.policy().judge;
-    measure_by(ledger_.ledger().lacks);
+    measure_by(ledger().lacks);
     // Whether work can be counted must be known before the first look, if something else can be measured.
     const auto of_work = std::ranges::count_if(judge.counters, is_work_counter, &JudgedCounter::name);
     if (of_work > 0 && of_work < std::ssize(judge.counters)) (void)look_at_traffic();
     edges_.engine.name_only(read_named_only(edges_.paths));
-    // An arm that was kept for a class under an older kernel is the first candidate under this one.
-    const std::string kernel = kernel_key(edges_.engine.kernel());
-    std::map<std::string, std::int64_t> latest;
-    for (const auto& [text, entry] : ledger_.ledger().entries()) {
-        const LedgerKey& key = entry.key;
-        if (entry.judgement != Judgement::improved || key.kernel == kernel ||
-            entry.updated < latest[key.kind])
-            continue;
-        latest[key.kind] = entry.updated;
-        before_upgrade_[key.kind] = key.candidate;
-    }
-    host_.policy_changed(judge);
+    // An arm that was kept for a class under an older kernel is the first candidate under this one. The
+    // entries are sorted by kernel.
+    for (const auto& [text, entry] : ledger().entries())
+        if (entry.judgement == Judgement::improved && entry.key.kernel != kernel_key(edges_.engine.kernel()))
+            edges_.book.before_upgrade[entry.key.kind] = entry.key.candidate;
+    host_.look(judge);
     look_at_.reset();
-}
-
-Step Experiment::step(const StepInput& in) const {
-    const Ledger& ledger = ledger_.ledger();
-    const std::string kind = class_of(in.target.name);
-    const auto previous = before_upgrade_.find(kind);
-    const std::string& name = in.target.name;
-    return next_step(in, {ledger.knows(kind) ? [&](const LedgerKey& key) { return ledger.find(key); }
-                                             : std::function<const LedgerEntry*(const LedgerKey&)>(),
-                          [&](const Arms& arms) { return book_.rest_of(name, arms, edges_.clock.now()); },
-                          previous == before_upgrade_.end() ? "" : previous->second,
-                          book_.is_spent(name, edges_.clock.wall(), edges_.engine.policy().judge)});
 }
 
 std::string Experiment::why_no_slot() const {
     Conditions host = host_.conditions(edges_.engine.policy().judge);
     host.observing = edges_.engine.observing();
     host.pods_unknown = edges_.engine.inventory().pods_unknown();
-    host.ledger_error = ledger_.why_not(edges_.clock.now());
+    host.ledger_error = edges_.ledger.why_not(edges_.clock.now());
     return wq::why_no_slot(host);
 }
 
@@ -108,7 +87,7 @@ Result<bool> Experiment::look_at_traffic() {
         const std::uint64_t now = edges_.clock.now();
         const auto rates = counting_.rates(now);
         known = rates && *rates;
-        if (known) book_.see(**rates, last, now);
+        if (known) edges_.book.see(**rates, last, now);
         if (!rates && kind_of_error(rates.error().code) == Outcome::Kind::transient)
             return tl::unexpected(rates.error());
         if (!rates) {
@@ -117,20 +96,20 @@ Result<bool> Experiment::look_at_traffic() {
             measure_by("work is not counted");
         }
     }
-    if (!waiting_.unjudged.empty()) return fail(waiting_.unjudged);
+    if (!edges_.book.waiting.unjudged.empty()) return fail(edges_.book.waiting.unjudged);
     return known;
 }
 
 // No slot begins: detaches the counters.
 void Experiment::idle() {
-    waiting_.compared.clear();
+    edges_.book.waiting.compared.clear();
     counting_.detach();
     held_ = false;
 }
 
 void Experiment::look() {
     look_at_.reset();
-    host_.look();
+    host_.look(edges_.engine.policy().judge);
     const Measures& measures = edges_.engine.keys().measures();
     if (scheduler_in_force(edges_.paths) != measures.scheduler) {
         measure_by(measures.lacks);  // evidence is used only under the scheduler it is from
@@ -140,7 +119,7 @@ void Experiment::look() {
     const Scheduler scheduler = this->scheduler();
     const std::vector<Taker> all = scheduler.takers();
     const std::string host = why_no_slot();
-    if (!host.empty()) waiting_.why = "waiting: " + host;
+    if (!host.empty()) edges_.book.waiting.why = "waiting: " + host;
     if (all.empty()) return idle();
     if (const auto due = std::ranges::min(all, {}, &Taker::due).due; due > now + kLookTime) {
         look_at_ = due - kLookTime;
@@ -148,20 +127,20 @@ void Experiment::look() {
     }
     const auto known = look_at_traffic();
     if (!known) {
-        waiting_.why = "waiting: " + known.error().text;
+        edges_.book.waiting.why = "waiting: " + known.error().text;
         check();
         return idle();
     }
     look_at_ = now + kLookTime;
     if (!*known) return;
-    waiting_.compared.clear();
+    edges_.book.waiting.compared.clear();
     std::vector<Taker> ready;
     for (const Taker& taker : all) {
         if (!taker.by_hand && !scheduler.is_busy(taker.name)) continue;
-        if (taker.course == Course::dense) waiting_.compared.insert(taker.name);
+        if (taker.course == Course::dense) edges_.book.waiting.compared.insert(taker.name);
         if (taker.due <= now) ready.push_back(taker);
     }
-    if (host.empty()) waiting_.why = "waiting: not busy, or its next pair is not due";
+    if (host.empty()) edges_.book.waiting.why = "waiting: not busy, or its next pair is not due";
     if (!ready.empty()) return begin_slot(scheduler.choose(std::move(ready)));
     if (std::ranges::find(all, Course::dense, &Taker::course) == all.end())
         look_at_ = now + us(edges_.engine.policy().judge.recheck) / 2;
@@ -172,7 +151,7 @@ void Experiment::begin_slot(std::vector<Taker> takers) {
     Engine& engine = edges_.engine;
     const Judging& judge = engine.policy().judge;
     std::vector<std::uint64_t> writes;
-    for (const Taker& taker : takers) writes.push_back(book_.of(taker.name).load.write);
+    for (const Taker& taker : takers) writes.push_back(edges_.book.of(taker.name).load.write);
     const SlotSize size = size_of_slot(writes, us(judge.window), judge.concurrent);
     takers.resize(size.targets);
     std::vector<Member> members, able;
@@ -184,7 +163,7 @@ void Experiment::begin_slot(std::vector<Taker> takers) {
         names.push_back(taker.name);
     }
     const auto cannot_begin = [&](const Member& member, const Error& why) {
-        waiting_.why = "waiting: " + why.text;
+        edges_.book.waiting.why = "waiting: " + why.text;
         books_.cannot_begin(member, why);
     };
     const auto attached = counting_.attach(targets, wanted_by(engine.keys().measures().counters));
@@ -206,7 +185,7 @@ void Experiment::begin_slot(std::vector<Taker> takers) {
     const Taker& first = able.front().taker;
     const LedgerEntry* watched = first.course == Course::watched ? ledger().find(first.key) : nullptr;
     const bool is_long = watched != nullptr && pairs_of(*watched) % kLongEvery == kLongEvery - 1;
-    slot_ = std::make_unique<SlotRun>(edges_, counting_, book_, std::move(able),
+    slot_ = std::make_unique<SlotRun>(edges_, counting_, std::move(able),
                                       times_of_slot(judge, size.window, is_long));
     books_.begun(slot_->members());
 }
@@ -225,11 +204,11 @@ void Experiment::after_act(const std::vector<SlotRun::Left>& left, const std::ve
     if (!names.empty()) edges_.engine.leave_slot(names);
     if (!slot_->is_over()) return;
     if (books_.turned()) edges_.engine.step_all();
-    ledger_.keep(slot_->number());
+    edges_.ledger.keep(slot_->number());
     slot_.reset();
     forget_coins(edges_.paths.slot());
     books_.write();
-    ledger_.save_in_time(edges_.clock.now());
+    edges_.ledger.save_in_time(edges_.clock.now());
     look_at_ = edges_.clock.now();
 }
 
@@ -240,11 +219,11 @@ void Experiment::tick(const std::string& system_state) {
         engine.name_only({engine.named_only().host, std::move(swap)});
         engine.step_all();
     }
-    host_.tick(engine.policy().judge, system_state);
+    host_.system_state = system_state;
     check();
-    if (!slot_) ledger_.save_in_time(edges_.clock.now());
-    book_.forget_others(engine.targets());
-    books_.forget_others(engine.targets());
+    const std::uint64_t now = edges_.clock.now();
+    if (!slot_) edges_.ledger.save_in_time(now);
+    edges_.book.tidy(engine.targets(), now);
     if (!due()) look();
 }
 
@@ -264,17 +243,14 @@ void Experiment::cpus_changed() {
 
 void Experiment::check() {
     const Engine& engine = edges_.engine;
-    const Scheduler scheduler = this->scheduler();
-    if (slot_) after_act(slot_->check(scheduler));
-    for (const auto& [name, order] : std::map(book_.orders)) {
-        const auto found = engine.targets().find(name);
-        if (found == engine.targets().end() || (slot_ && slot_->member(name) != nullptr)) continue;
-        const Target& target = found->second;
-        std::string why = waiting_.unjudged;
-        if (why.empty()) why = scheduler.why_no_order(target, order.arms);
-        if (is_order(target.holder())) why = "an operator's order";
+    if (slot_) after_act(slot_->check());
+    for (const auto& [name, order] : std::map(edges_.book.orders)) {
+        const Target* target = engine.find(name);
+        if (target == nullptr || target->unread || (slot_ && slot_->member(name) != nullptr)) continue;
+        const auto no = engine.why_not(*target, Use::compare, &order.arms);
+        const std::string why = no ? no->why : edges_.book.waiting.unjudged;
         if (why.empty()) continue;
-        books_.give_up(member_of(taker_of(target, order.arms, Course::dense, engine.keys()), engine), why);
+        books_.give_up(member_of(taker_of(*target, order.arms, Course::dense, engine.keys()), engine), why);
     }
     if (!slot_) books_.write();
 }
@@ -282,32 +258,30 @@ void Experiment::check() {
 Status Experiment::order(const std::string& name, const std::string& scope) {
     Engine& engine = edges_.engine;
     const std::uint64_t now = edges_.clock.now();
-    if (auto may = engine.may_try(name); !may) return may;
-    if (book_.orders.contains(name)) return fail(name + ": an order compares it already", EBUSY);
-    if (const std::string why = ledger_.why_not(now); !why.empty())
+    if (edges_.book.orders.contains(name)) return fail(name + ": an order compares it already", EBUSY);
+    if (const std::string why = edges_.ledger.why_not(now); !why.empty())
         return fail(fmt::format("{}: the ledger cannot be written: {}", name, why), EIO);
-    if (!waiting_.unjudged.empty()) return fail(name + ": " + waiting_.unjudged, EOPNOTSUPP);
+    if (!edges_.book.waiting.unjudged.empty())
+        return fail(name + ": " + edges_.book.waiting.unjudged, EOPNOTSUPP);
     engine.reconcile();
-    const auto found = engine.targets().find(name);
-    if (found == engine.targets().end()) return fail(name + ": vanished", ENOENT);
-    const auto arms = scheduler().arms_of_order(found->second, scope);
+    const Target* target = engine.find(name);
+    if (target == nullptr) return fail(name + ": no such target", ENOENT);
+    const auto arms = scheduler().arms_of_order(*target, scope);
     if (!arms) return tl::unexpected(arms.error());
-    Notes::Aside& aside = book_.of(name).aside;
     // A suspect stays out of force meanwhile.
-    if (const auto rest = aside.rests.find(arms->key()); rest != aside.rests.end() && !rest->second.suspect)
-        aside.rests.erase(rest);
-    aside.not_before = 0;
-    book_.orders[name] = {*arms};
+    std::erase_if(edges_.book.of(name).aside.rests,
+                  [&](const auto& rest) { return rest.first == arms->key() && !rest.second.suspect; });
+    edges_.book.orders[name] = {*arms};
     if (!slot_) look_at_ = now;
     return {};
 }
 
 void Experiment::cancel_all(const std::string& why) {
     if (slot_) after_act(slot_->leave_all(why));
-    book_.orders.clear();
+    edges_.book.orders.clear();
     look_at_.reset();
     idle();
-    ledger_.save(edges_.clock.now());
+    edges_.ledger.save(edges_.clock.now());
     edges_.verdicts.save(edges_.record, edges_.log);  // what failed before
 }
 
@@ -317,9 +291,9 @@ std::optional<ComparisonView> Experiment::view_of(const std::string& name) const
     if (!taker) return {};
     ComparisonView out{*taker};
     out.measuring = measured != nullptr;
-    out.by_hand = book_.orders.contains(name);
-    out.lost_seconds = book_.lost(name, edges_.clock.wall());
-    out.contention = contention_of(book_, ledger(), *taker);
+    out.by_hand = edges_.book.orders.contains(name);
+    out.lost_seconds = edges_.book.lost(name, edges_.clock.wall());
+    out.contention = contention_of(edges_.book, ledger(), *taker);
     const LedgerEntry* entry = ledger().find(taker->key);
     if (entry == nullptr) return out;
     out.judgement = entry->judgement;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,10 +33,6 @@ class Experiment {
 
     explicit Experiment(Edges edges);
 
-    // For Engine::Edges.
-    [[nodiscard]] Step step(const StepInput& input) const;
-    [[nodiscard]] const Waiting& waiting() const { return waiting_; }
-
     // Candidates that were set aside may be tried again; a new random delay begins if judge.jitter changed.
     void policy_changed();
     // Called at watchdog ticks. SYSTEM_STATE: of systemd, "running"; "" if it cannot be asked.
@@ -55,14 +50,14 @@ class Experiment {
     // Ends the running slot, and saves the ledger. A window that this cuts off counts against its arm.
     void cancel_all(const std::string& why);
     // While paused no slot begins, except for orders. The running slot comes to its end.
-    void pause(bool paused) { host_.pause(paused); }
+    void pause(bool paused) { host_.paused = paused; }
 
     [[nodiscard]] bool is_measuring() const { return slot_ != nullptr; }
     // Whether memory should be locked: from the begin of a slot until no more slots follow.
     [[nodiscard]] bool holds_memory() const { return held_; }
     [[nodiscard]] std::optional<ComparisonView> view_of(const std::string& target) const;
     [[nodiscard]] ExperimentTotals totals() const { return books_.totals(); }
-    [[nodiscard]] const Ledger& ledger() const { return ledger_.ledger(); }
+    [[nodiscard]] const Ledger& ledger() const { return edges_.ledger.ledger(); }
     // Why no slot begins, one reason for all targets; "" if a slot may begin.
     [[nodiscard]] std::string why_no_slot() const;
 
@@ -76,14 +71,10 @@ class Experiment {
     void idle();
 
     Edges edges_;
-    OrderBook book_;
-    LedgerFile ledger_;
     Bookkeeper books_;
     Counting counting_;  // cannot be copied or moved, so this cannot, either
     HostWatch host_;
     std::unique_ptr<SlotRun> slot_;
-    Waiting waiting_;
-    std::map<std::string, std::string> before_upgrade_;  // arm that was kept under an older kernel, by class
     std::optional<std::uint64_t> look_at_;
     bool held_ = false;
 };

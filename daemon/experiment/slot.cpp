@@ -17,23 +17,17 @@
 namespace wq {
 namespace {
 
-struct Row {
-    SlotAction action;
-    unsigned window;
-    std::uint64_t SlotTimes::*wait = nullptr;  // until the next action; nullptr: none, or see done()
-};
-
-constexpr std::array kRows = {
-    Row{SlotAction::put, 1, &SlotTimes::lead},
-    Row{SlotAction::put, 0, &SlotTimes::washout},
-    Row{SlotAction::open, 0},
-    Row{SlotAction::look, 0},
-    Row{SlotAction::close, 0},
-    Row{SlotAction::put, 1, &SlotTimes::washout},
-    Row{SlotAction::open, 1},
-    Row{SlotAction::look, 1},
-    Row{SlotAction::close, 1, &SlotTimes::drain},
-    Row{SlotAction::finish, 1},
+constexpr std::array kSteps = {
+    SlotStep{SlotAction::put, 1, &SlotTimes::lead},
+    SlotStep{SlotAction::put, 0, &SlotTimes::washout},
+    SlotStep{SlotAction::open, 0},
+    SlotStep{SlotAction::look, 0},
+    SlotStep{SlotAction::close, 0},
+    SlotStep{SlotAction::put, 1, &SlotTimes::washout},
+    SlotStep{SlotAction::open, 1},
+    SlotStep{SlotAction::look, 1},
+    SlotStep{SlotAction::close, 1, &SlotTimes::drain},
+    SlotStep{SlotAction::finish, 1},
 };
 constexpr std::uint64_t kShare = 100;  // the writes of a window may take 1/100 of it
 constexpr StateRules kCoinsRules{.limit = 1U << 20, .may_replace_bytes = true};  // 16 members take 20 KB
@@ -51,21 +45,15 @@ SlotTimes times_of_slot(const Judging& judge, std::uint64_t window, bool is_long
     return out;
 }
 
-SlotClock::SlotClock(const SlotTimes& times, std::uint64_t now) : times_(times), due_(now) {}
-
-SlotAction SlotClock::action() const {
-    return kRows.at(step_).action;
-}
-
-unsigned SlotClock::window() const {
-    return kRows.at(step_).window;
+const SlotStep& SlotClock::next() const {
+    return kSteps.at(step_);
 }
 
 void SlotClock::done(std::uint64_t now) {
-    const Row& row = kRows.at(step_++);
-    due_ = now + (row.wait != nullptr ? times_.*row.wait : 0);
-    if (row.action == SlotAction::open) due_ = (opened_ = now) + std::min(times_.look, times_.counted());
-    if (row.action == SlotAction::look) due_ = opened_ + times_.counted();
+    const SlotStep& step = kSteps.at(step_++);
+    due_ = now + (step.wait != nullptr ? times_.*step.wait : 0);
+    if (step.action == SlotAction::open) due_ = (opened_ = now) + std::min(times_.look, times_.counted());
+    if (step.action == SlotAction::look) due_ = opened_ + times_.counted();
 }
 
 SlotSize size_of_slot(const std::vector<std::uint64_t>& writes, std::uint64_t window, std::size_t most) {
@@ -101,9 +89,7 @@ Status keep_coins(const std::string& path, const Coins& coins) {
 }
 
 Result<std::optional<Coins>> read_coins(const std::string& path) {
-    auto coins = StateFile<Coins>(path, kCoinsRules).read();
-    if (!coins) forget_coins(path);
-    return coins;
+    return StateFile<Coins>(path, kCoinsRules).read();
 }
 
 void forget_coins(const std::string& path) {
@@ -115,15 +101,13 @@ Member member_of(const Taker& taker, const Engine& engine) {
     Member out;
     out.taker = taker;
     out.inode = target.now.inode;
-    out.before = target.before_us().scope.word;
     out.cpus = engine.keys().cpus_of(target.now);
     return out;
 }
 
-SlotRun::SlotRun(const ExperimentEdges& edges, Counting& counting, OrderBook& book,
-                 std::vector<Member> members, const SlotTimes& times)
+SlotRun::SlotRun(const ExperimentEdges& edges, Counting& counting, std::vector<Member> members,
+                 const SlotTimes& times)
     : edges_(edges),
-      book_(book),
       members_(std::move(members)),
       clock_(times, edges.clock.now()),
       online_(edges.engine.inventory().online()),
@@ -135,7 +119,7 @@ SlotRun::SlotRun(const ExperimentEdges& edges, Counting& counting, OrderBook& bo
         const std::string& name = member.taker.name;
         member.candidate_first = (edges_.clock.random() & 1) != 0;
         coins_.members.push_back({name, member.taker.key.text(), member.candidate_first});
-        Meters meters = counting.meters_of(name, book_.of(name).load.rate * seconds);
+        Meters meters = counting.meters_of(name, edges_.book.of(name).load.rate * seconds);
         meters.counters = edges_.engine.keys().measures().counters;
         meters.paths = edges_.paths;
         meters.min_items = edges_.engine.policy().judge.settings.min_items;
@@ -158,8 +142,8 @@ void SlotRun::spoil(const std::string& why) {
 }
 
 std::vector<SlotRun::Left> SlotRun::act(std::vector<Done>& done) {
-    const unsigned window = clock_.window();
-    const SlotAction action = clock_.action();
+    const unsigned window = clock_.next().window;
+    const SlotAction action = clock_.next().action;
     if (action == SlotAction::put) put(window);
     if (action == SlotAction::look) look_into(window);
     if (action == SlotAction::finish) finish(done);
@@ -174,19 +158,14 @@ std::vector<SlotRun::Left> SlotRun::act(std::vector<Done>& done) {
 
 // In random order. Before the first write, the coins on disk say which window it is.
 void SlotRun::put(unsigned window) {
-    std::vector<Switch> switches;
     std::vector<Member*> order;
-    for (Member& member : members_) {
-        if (member.left) continue;
-        if (const std::string why = why_moved(member); !why.empty())
-            leave(member, why);
-        else
-            order.push_back(&member);
-    }
+    for (Member& member : members_)
+        if (!member.left && stays(member)) order.push_back(&member);
     if (order.empty()) return;
     for (std::size_t i = order.size() - 1; i > 0; i--)
         std::swap(order[i], order[edges_.clock.random() % (i + 1)]);
-    for (const Member* member : order) switches.push_back({member->taker.name, member->arm(window)});
+    std::vector<std::pair<std::string, Arm>> switches;
+    for (const Member* member : order) switches.emplace_back(member->taker.name, member->arm(window));
     coins_.running = window;
     if (const auto kept = keep_coins(edges_.paths.slot(), coins_); !kept) {
         for (Member* member : order) leave(*member, kept.error().text);
@@ -195,7 +174,7 @@ void SlotRun::put(unsigned window) {
     const auto switched = edges_.engine.switch_to(switches, edges_.clock.now);
     for (std::size_t i = 0; i < order.size(); i++) {
         order[i]->in_place = window;
-        std::uint64_t& write = book_.of(order[i]->taker.name).load.write;
+        std::uint64_t& write = edges_.book.of(order[i]->taker.name).load.write;
         write = std::max(switched[i].took, write / 2);
         put_failed(*order[i], switched[i].outcome);
     }
@@ -203,18 +182,12 @@ void SlotRun::put(unsigned window) {
 
 // A target that was not written leaves.
 void SlotRun::put_failed(Member& member, const Outcome& outcome) {
-    switch (outcome.kind) {
-        case Outcome::Kind::done:
-            return;
-        case Outcome::Kind::gone:
-            return leave(member, "the workqueue vanished");
-        case Outcome::Kind::foreign:
-            return leave(member, fmt::format("an external writer wrote '{}'", outcome.text));
-        case Outcome::Kind::unsupported:
-            return leave(member, fmt::format("the kernel stored '{}' instead", outcome.text));
-        default:
-            leave(member, "not written: " + outcome.text);
-    }
+    using End = Outcome::Kind;
+    if (outcome.kind == End::done) return;
+    leave(member, outcome.kind == End::gone          ? "the workqueue vanished"
+                  : outcome.kind == End::foreign     ? "an external writer wrote " + outcome.found()
+                  : outcome.kind == End::unsupported ? "the kernel stored " + outcome.found() + " instead"
+                                                     : "not written: " + outcome.text);
 }
 
 // Cuts windows whose load starves. The first window is compared with both windows of the previous pair, on
@@ -225,7 +198,7 @@ void SlotRun::look_into(unsigned window) {
         const auto seen = member.pair->look(window, edges_.clock.now());
         if (!seen || seen->seconds <= 0) continue;
         const bool has_first = window == 1 && !member.pair->is_cut(0) && member.rate > 0;
-        const double expected = has_first ? member.rate : book_.of(member.taker.name).load.expected;
+        const double expected = has_first ? member.rate : edges_.book.of(member.taker.name).load.expected;
         if (window == 0) member.rate = seen->completed / seen->seconds;
         if (starves(seen->completed, expected * seen->seconds)) cut(member, window);
     }
@@ -245,11 +218,7 @@ void SlotRun::finish(std::vector<Done>& done) {
     const std::string spoilt = why_spoilt();
     std::vector<std::optional<double>> differences;
     for (Member& member : members_) {
-        if (member.left) continue;
-        if (const std::string why = why_moved(member); !why.empty()) {
-            leave(member, why);
-            continue;
-        }
+        if (member.left || !stays(member)) continue;
         if (!spoilt.empty()) member.pair->spoil(spoilt);
         done.push_back({&member, member.pair->finish(), {}});
         differences.push_back(
@@ -272,14 +241,19 @@ std::vector<SlotRun::Left> SlotRun::leave_all(const std::string& why) {
     return std::exchange(left_, {});
 }
 
-std::vector<SlotRun::Left> SlotRun::check(const Scheduler& scheduler) {
+std::vector<SlotRun::Left> SlotRun::check() {
     if (edges_.engine.inventory().online() != online_) spoil("CPUs came or went");
-    for (Member& member : members_) {
-        if (member.left) continue;
-        const Left leaving = why_leave(member, scheduler);
-        if (!leaving.why.empty()) leave(member, leaving.why, leaving.ours);
-    }
+    for (Member& member : members_)
+        if (const auto no = member.left ? std::nullopt : why_leave(member)) leave(member, no->why, no->ours);
     return std::exchange(left_, {});
+}
+
+// Looks at MEMBER again, because a change of a mask or a scope causes no event. Returns whether it stays.
+bool SlotRun::stays(Member& member) {
+    (void)edges_.engine.ask(member.taker.name, Use::compare);
+    const auto no = why_leave(member);
+    if (no) leave(member, no->why, no->ours);
+    return !no;
 }
 
 std::string SlotRun::why_spoilt() const {
@@ -294,42 +268,24 @@ std::string SlotRun::why_spoilt() const {
     return "";
 }
 
-// A change of a mask or a scope causes no event.
-std::string SlotRun::why_moved(const Member& member) const {
-    const auto seen = edges_.engine.glance(member.taker.name);
-    if (!seen) return "";
-    if (member.in_place && seen->foreign) return fmt::format("an external writer wrote '{}'", seen->word);
-    if (seen->cpus == member.cpus) return "";
-    return fmt::format("its CPUs changed to {} (before: {})", seen->cpus, member.cpus);
-}
-
 // If the operator or the policy causes it, it counts against the arm; if others cause it, it does not.
-SlotRun::Left SlotRun::why_leave(const Member& member, const Scheduler& scheduler) const {
-    const auto leaves = [&](const std::string& why, bool ours = false) { return Left{&member, why, ours}; };
+std::optional<No> SlotRun::why_leave(const Member& member) const {
     const Engine& engine = edges_.engine;
-    const auto found = engine.targets().find(member.taker.name);
-    if (found == engine.targets().end() || found->second.now.inode != member.inode)
-        return leaves("the workqueue vanished");
-    const Target& target = found->second;
-    if (const std::string why = engine.observing(); !why.empty())
-        return leaves("the daemon only observes now: " + why, true);
-    if (target.external) return leaves(fmt::format("an external writer wrote '{}'", *target.external));
-    if (const std::string now = target.before_us().scope.word; now != member.before)
-        return leaves(fmt::format("an external writer wrote '{}'", now));
-    if (!target.now.untouchable.empty()) return leaves(target.now.untouchable);
-    if (const std::string& why = engine.inventory().pods_unknown(); !why.empty())
-        return leaves("pods unknown: " + why);
-    if (target.plan.finding == Finding::pods_unknown) return leaves(target.plan.reason);
-    if (target.holder() != Holder::slot) return leaves("an operator's order", true);
-    if (const std::string cpus = engine.keys().cpus_of(target.now); cpus != member.cpus)
-        return leaves(fmt::format("its CPUs changed to {} (before: {})", cpus, member.cpus));
     const Taker& taker = member.taker;
-    if (engine.keys().ledger_key(target.now, taker.arms, taker.from_policy) != taker.key)
-        return leaves("the policy changed", true);
-    if (target.plan.finding == Finding::followers) return leaves(target.plan.reason);
-    if (taker.by_hand) return leaves(scheduler.why_no_order(target, taker.arms));
-    if (target.plan.finding == Finding::leave) return leaves(target.plan.reason, true);
-    return target.step.next || target.step.watch ? leaves("") : leaves("the plan changed", true);
+    const Target* target = engine.find(taker.name);
+    if (target == nullptr || target->now.inode != member.inode) return No{"the workqueue vanished"};
+    if (auto no = engine.why_not(*target, Use::compare, &taker.arms)) return no;
+    const Planned& plan = target->plan;
+    if (plan.finding == Finding::pods_unknown || plan.finding == Finding::followers) return No{plan.reason};
+    if (!target->in_slot) return No{"an operator's order", EBUSY, true};
+    if (const std::string cpus = engine.keys().cpus_of(target->now); cpus != member.cpus)
+        return No{fmt::format("its CPUs changed to {} (before: {})", cpus, member.cpus)};
+    if (engine.keys().ledger_key(target->now, taker.arms, taker.from_policy) != taker.key)
+        return No{"the policy changed", EPERM, true};
+    if (taker.by_hand) return {};
+    if (plan.finding == Finding::leave) return No{plan.reason, EPERM, true};
+    if (!target->step.next && !target->step.watch) return No{"the plan changed", EPERM, true};
+    return {};
 }
 
 }  // namespace wq

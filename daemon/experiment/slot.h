@@ -28,8 +28,14 @@ struct SlotTimes {
 // Every fourth pair of the watch is long: effects such as dirty throttling take longer than two seconds.
 SlotTimes times_of_slot(const Judging& judge, std::uint64_t window, bool is_long);
 
-// The next action. Windows are numbered by their place in time, 0 or 1.
 enum class SlotAction : std::uint8_t { put, open, look, close, finish };
+
+// The next action. Windows are numbered by their place in time, 0 or 1.
+struct SlotStep {
+    SlotAction action;
+    unsigned window;
+    std::uint64_t SlotTimes::*wait = nullptr;  // until the next action; nullptr: none, or see done()
+};
 
 // The clock of a slot:
 //
@@ -42,10 +48,9 @@ enum class SlotAction : std::uint8_t { put, open, look, close, finish };
 class SlotClock {
   public:
     // The first action is due at NOW.
-    SlotClock(const SlotTimes& times, std::uint64_t now);
+    SlotClock(const SlotTimes& times, std::uint64_t now) : times_(times), due_(now) {}
 
-    [[nodiscard]] SlotAction action() const;
-    [[nodiscard]] unsigned window() const;
+    [[nodiscard]] const SlotStep& next() const;
     [[nodiscard]] std::uint64_t due() const { return due_; }
     // Call when the action has returned, at NOW.
     void done(std::uint64_t now);
@@ -88,12 +93,14 @@ struct Coins {
 
 // Replaces the file with fsync. PATH is in /run (a tmpfs), like the baseline, so it does not wait for a disk.
 Status keep_coins(const std::string& path, const Coins& coins);
-// The coins of a slot that was cut off, if any. Error: the file cannot be read; it is removed then.
+// The coins of a slot that was cut off, if any.
 Result<std::optional<Coins>> read_coins(const std::string& path);
 void forget_coins(const std::string& path);
 
 struct ExperimentEdges {
     Engine& engine;
+    OrderBook& book;
+    LedgerFile& ledger;
     WorkCounters& counters;
     VerdictStore& verdicts;  // the history of verdicts; it decides nothing
     RecordWriter& record;
@@ -107,7 +114,6 @@ struct Member {
     Taker taker;
     std::string cpus;
     ino_t inode = 0;
-    std::string before;  // the word of the target's baseline
     bool candidate_first = false;
     std::optional<TargetPair> pair;
     std::optional<unsigned> in_place;  // the window whose arm was last written
@@ -139,7 +145,7 @@ class SlotRun {
     };
 
     // MEMBERS have entered the slot of the engine. Draws their coins.
-    SlotRun(const ExperimentEdges& edges, Counting& counting, OrderBook& book, std::vector<Member> members,
+    SlotRun(const ExperimentEdges& edges, Counting& counting, std::vector<Member> members,
             const SlotTimes& times);
     SlotRun(const SlotRun&) = delete;  // Left and Done point to the members
     SlotRun& operator=(const SlotRun&) = delete;
@@ -155,7 +161,7 @@ class SlotRun {
     // Each of these returns who left. DONE gets the results of the last action.
     [[nodiscard]] std::vector<Left> act(std::vector<Done>& done);
     // Targets whose conditions do not hold any more leave.
-    [[nodiscard]] std::vector<Left> check(const Scheduler& scheduler);
+    [[nodiscard]] std::vector<Left> check();
     [[nodiscard]] std::vector<Left> leave_all(const std::string& why);
     // No pair of it counts.
     void spoil(const std::string& why);
@@ -168,11 +174,10 @@ class SlotRun {
     void finish(std::vector<Done>& done);
     void leave(Member& member, const std::string& why, bool ours = false);
     [[nodiscard]] std::string why_spoilt() const;
-    [[nodiscard]] std::string why_moved(const Member& member) const;
-    [[nodiscard]] Left why_leave(const Member& member, const Scheduler& scheduler) const;
+    [[nodiscard]] std::optional<No> why_leave(const Member& member) const;
+    bool stays(Member& member);
 
     const ExperimentEdges& edges_;
-    OrderBook& book_;
     std::vector<Member> members_;
     SlotClock clock_;
     Coins coins_;

@@ -146,25 +146,20 @@ bool TargetPair::is_lost(unsigned w) const {
     return starves(static_cast<double>(window.count.items), expected);
 }
 
-// Whether a judged counter other than number I has a value in both windows.
-bool TargetPair::others_are_known(std::size_t i) const {
-    for (std::size_t k = 0; k < meters_.counters.size(); k++)
-        if (k != i && !meters_.counters[k].guard && is_measured(windows_[0].values.at(k)) &&
-            is_measured(windows_[1].values.at(k)))
-            return true;
-    return false;
-}
-
 void TargetPair::take_values(PairResult& out) {
+    bool judged = false;  // whether some judged counter has a value
+    for (std::size_t i = 0; i < meters_.counters.size(); i++) {
+        const std::array values{windows_[0].values.at(i), windows_[1].values.at(i)};
+        const bool both = std::ranges::all_of(values, is_measured);
+        out.values.push_back(both ? std::optional(values) : std::nullopt);
+        judged = judged || (both && !meters_.counters[i].guard);
+    }
     for (std::size_t i = 0; i < meters_.counters.size(); i++) {
         const ComparedCounter& counter = meters_.counters[i];
-        const std::array values{windows_[0].values.at(i), windows_[1].values.at(i)};
-        const bool both = is_measured(values[0]) && is_measured(values[1]);
-        out.values.push_back(both ? std::optional(values) : std::nullopt);
-        const bool unknown = std::isnan(values[0]) && std::isnan(values[1]);
+        if (out.values[i] || counter.guard || out.lost) continue;
+        const bool unknown = std::isnan(windows_[0].values[i]) && std::isnan(windows_[1].values[i]);
         // What this kernel does not show is left out, while another counter can be judged.
-        if (unknown && others_are_known(i)) continue;
-        if (!both && !counter.guard && !out.lost)
+        if (!unknown || !judged)
             spoil(counter.name + (unknown ? " is not known" : " is not a positive number"));
     }
 }

@@ -77,7 +77,6 @@ class TargetPair {
     [[nodiscard]] bool lacks_value(unsigned window) const;
     [[nodiscard]] bool is_lost(unsigned window) const;
     void take_values(PairResult& out);
-    [[nodiscard]] bool others_are_known(std::size_t i) const;
 
     Meters meters_;
     std::array<Window, 2> windows_;

@@ -46,6 +46,7 @@ Parts::Parts(const Paths& paths, Log& log, RecordWriter& record, const OptedOut&
     : files(paths),
       owned(paths.owned()),
       verdicts(paths.verdicts()),
+      ledger(paths.ledger(), paths.pairs(), record, log),
       baseline_error(load(log)),
       counters(make_bpf_counters(paths.root.empty() ? "" : "a tree has no kernel to count in")),
       engine({files, owned, log,
@@ -55,11 +56,10 @@ Parts::Parts(const Paths& paths, Log& log, RecordWriter& record, const OptedOut&
                   if (now) (void)keep_first_cpus(paths, *now);
                   return now;
               },
-              opted_out, verdicts, wall_clock, [this](const StepInput& in) { return experiment.step(in); },
-              [this] { return experiment.waiting(); }},
+              opted_out, verdicts, wall_clock, &ledger.ledger(), &book,
+              [&paths] { return read_cpus_now(paths); }},
              kernel_with_pods(paths)),
-      masks({files, owned, log, [&paths] { return read_cpus_now(paths); }, opted_out}),
-      experiment({engine, *counters, verdicts, record, log, paths, host_clock()}),
+      experiment({engine, book, ledger, *counters, verdicts, record, log, paths, host_clock()}),
       paths_(paths),
       log_(log),
       record_(record),
@@ -82,13 +82,11 @@ std::string Parts::load(Log& log) {
 
 void Parts::use(Policy policy) {
     engine.set_policy(std::move(policy));
-    masks.start_over();
     experiment.policy_changed();
 }
 
 void Parts::changed(Udev::Change change) {
     engine.changed(change);
-    if (change == Udev::Change::workqueue || change == Udev::Change::lost) masks.changed();
     if (change != Udev::Change::workqueue) experiment.cpus_changed();
 }
 
@@ -99,14 +97,6 @@ void Parts::poll() {
     std::string cpus = cpu_state(paths_);
     if (cpus != cpus_) engine.changed(Udev::Change::cpu);
     cpus_ = std::move(cpus);
-}
-
-// The masks first, because plans are made for the CPUs that masks leave.
-void Parts::look(bool whole) {
-    const std::string observing = engine.observing();
-    whole = whole || !masks.is_as_seen(observing);
-    if (whole) masks.reconcile(engine.policy(), observing);
-    engine.tick(whole);
 }
 
 void Parts::pause(bool paused) {

@@ -17,15 +17,12 @@
 #include "policy/policy.h"
 #include "state/state_file.h"
 #include "targets/engine.h"
-#include "targets/mask_keeper.h"
 
 namespace wq {
 
 // What looks, decides and writes, connected: the daemon without its loop, its bus and its files for others.
 class Parts {
   public:
-    using OptedOut = std::function<std::optional<bool>(const std::string& workqueue)>;
-
     Parts(const Paths& paths, Log& log, RecordWriter& record, const OptedOut& opted_out);
     Parts(const Parts&) = delete;  // the parts have references to each other
     Parts& operator=(const Parts&) = delete;
@@ -35,8 +32,8 @@ class Parts {
     // Call it at ticks, for what sends no event: a suspend, and CPUs where there is no udev.
     void poll();
     // Looks, and writes what follows: at all targets if WHOLE, or if what we own is not as it was.
-    void look(bool whole);
-    [[nodiscard]] bool wants_retry() const { return engine.wants_retry() || masks.wants_retry(); }
+    void look(bool whole) { engine.tick(whole); }
+    [[nodiscard]] bool wants_retry() const { return engine.wants_retry(); }
 
     // `wq-tunectl pause` and `resume`. Experiments are paused while a file exists. Its disk may not answer:
     // an order takes effect at once, and an error of the file is logged later.
@@ -49,10 +46,11 @@ class Parts {
     WorkqueueFs files;
     OwnedStore owned;
     VerdictStore verdicts;
+    LedgerFile ledger;
+    OrderBook book;
     const std::string baseline_error;  // "" if owned.json could be read
     std::unique_ptr<WorkCounters> counters;
     Engine engine;
-    MaskKeeper masks;
     Experiment experiment;
 
   private:

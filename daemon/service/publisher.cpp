@@ -31,7 +31,7 @@ std::uint64_t essence_of(const Told& now) {
     for (const Origin& rule : engine.policy().expired_rules()) out += rule.text() + "\n";
     for (const auto& [name, target] : engine.targets()) add(name, target, target.step.said);
     // The kernel changes it with the isolated CPUs, in the same state for the same reason.
-    for (const auto& [name, mask] : now.parts.masks.masks()) add(name, mask, mask.now.effective.list());
+    for (const auto& [name, mask] : engine.masks().masks()) add(name, mask, mask.now.effective.list());
     return hash_of(out);
 }
 
@@ -75,7 +75,7 @@ void Publisher::publish_status(const Told& now) {
     document["worth"] =
         worth_json(parts.engine, parts.experiment.ledger(), parts.verdicts.records(), wall_clock());
     document["worth"]["lost_today_s"] = parts.experiment.totals().lost_today;
-    document["masks"] = masks_json(parts.masks);
+    document["masks"] = masks_json(parts.engine.masks());
     const auto done = publish_file(paths_.status(), status_text(std::move(document)));
     const std::string error = done ? "" : done.error().text;
     if (error != error_ && !done) log_.write({LOG_WARNING, Event::none, error});

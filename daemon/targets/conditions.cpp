@@ -21,12 +21,9 @@ constexpr std::uint64_t kMostSteal = 50;          // one tick in 50 at most
 constexpr std::uint64_t kMostStarting = 20 * 60;  // s after boot
 
 // The value of avg10 in the line of KIND: "some avg10=0.00 avg60=...".
-double average(const std::string& pressure, const std::string& kind) {
-    std::istringstream lines(pressure);
-    const std::string start = kind + " avg10=";
-    for (std::string line; std::getline(lines, line);)
-        if (line.starts_with(start)) return std::strtod(line.c_str() + start.size(), nullptr);
-    return 0;
+double average(const std::string& pressure, std::string kind) {
+    const auto at = pressure.find(kind += " avg10=");
+    return at == std::string::npos ? 0 : std::strtod(pressure.c_str() + at + kind.size(), nullptr);
 }
 
 }  // namespace
@@ -110,13 +107,9 @@ bool is_on_battery(const Paths& paths) {
 CpuTimes read_cpu_times(const Paths& paths) {
     CpuTimes out;
     std::istringstream words(read_first_line(paths.proc() + "/stat"));
-    std::string word;
-    words >> word;
-    for (unsigned i = 0; i < 8 && words >> word; i++) {
-        const std::uint64_t ticks = std::strtoull(word.c_str(), nullptr, 10);
-        out.all += ticks;
-        if (i == 7) out.steal = ticks;
-    }
+    std::string cpu;
+    words >> cpu;
+    for (unsigned i = 0; i < 8 && words >> out.steal; i++) out.all += out.steal;
     return out;
 }
 

@@ -14,8 +14,7 @@ namespace wq {
 namespace {
 
 // Sets TARGET to what was read NOW. An answer of udev is valid until udev gives another one.
-void fill(Target& target, Workqueue now,
-          const std::function<std::optional<bool>(const std::string&)>& opted_out) {
+void fill(Target& target, Workqueue now, const OptedOut& opted_out) {
     target.now = std::move(now);
     target.unread = false;
     if (target.ask_udev) {
@@ -58,6 +57,7 @@ Targets::Targets(Edges edges, KernelInfo kernel)
       inventory_(edges_.log, edges_.read_topology, kernel_),
       log_(edges_.log),
       reconciler_(edges_.files, edges_.store, log_),
+      masks_(edges_.files, edges_.store, log_, reconciler_),
       keys_(inventory_, policy_) {}
 
 std::string Targets::observing() const {
@@ -65,7 +65,8 @@ std::string Targets::observing() const {
 }
 
 bool Targets::wants_retry() const {
-    return std::ranges::any_of(targets_, [](const auto& item) { return item.second.wants_retry(); });
+    const auto retries = [](const auto& item) { return item.second.wants_retry(); };
+    return std::ranges::any_of(targets_, retries) || std::ranges::any_of(masks_.masks(), retries);
 }
 
 std::string Targets::summary() const {
@@ -77,39 +78,43 @@ std::string Targets::summary() const {
     return out;
 }
 
-std::string Targets::why_default_stays() const {
-    return default_stays_.empty() ? ""
-                                  : default_stays_ + "; a scope or `plan` in [default_scope] moves them too";
-}
-
 std::string Targets::note() const {
-    const std::string why = policy_.default_scope.manage ? why_default_stays() : "";
-    return why.empty() ? "" : fmt::format("{}: not moved meanwhile: {}", kDefaultTarget, why);
+    if (!policy_.default_scope.manage || default_stays_.empty()) return "";
+    return fmt::format("{}: not moved meanwhile: {}", kDefaultTarget, default_stays_);
 }
 
-Status Targets::may(const Target& target, Use use) const {
-    const auto no = [&](int code, const std::string& why) {
-        return fail(target.now.name + ": " + why, code);
-    };
-    if (!target.now.untouchable.empty()) return no(EPERM, target.now.untouchable);
-    if (target.external)
-        return no(EPERM, fmt::format("external: holds '{}', which an external writer wrote; put the baseline "
-                                     "back and reload the policy",
-                                     target.now.scope.word));
+// An arm with the word `default` means the scope that @default holds. If that is not the scope by which the
+// arm is named, a pair would measure something else than its name says.
+bool Targets::means_another(const Arms& arms) const {
+    const Target* parameter = find(kDefaultTarget);
+    if (parameter == nullptr || parameter->in_slot) return false;
+    const auto now = parameter->now.scope.effective;
+    const auto moved = [&](const Arm& arm) { return arm.word == "default" && now && arm.scope != *now; };
+    return moved(arms.reference) || moved(arms.candidate);
+}
+
+std::optional<No> Targets::why_not(const Target& target, Use use, const Arms* arms) const {
     if (const std::string why = observing(); !why.empty())
-        return no(EPERM, "nothing is written while observing: " + why);
+        return No{"nothing is written while observing: " + why, EPERM, true};
+    if (!target.now.untouchable.empty()) return No{target.now.untouchable};
+    if (target.external)
+        return No{left_to_writer(target).reason + "; put the baseline back and reload the policy"};
     if (use == Use::revert) return {};
-    if (target.now.name == kDefaultTarget && !default_stays_.empty()) return no(EPERM, why_default_stays());
-    if (const std::string& why = inventory_.pods_unknown(); !why.empty())
-        return fail("pods unknown: " + why, EPERM);
+    if (target.now.name == kDefaultTarget && !default_stays_.empty()) return No{default_stays_};
+    if (const std::string& why = inventory_.pods_unknown(); !why.empty()) return No{"pods unknown: " + why};
     if (use == Use::pin) return {};
     const Holder holder = target.holder();
-    if (holder == Holder::pin) return no(EBUSY, "pinned; unpin it first");
-    if (holder == Holder::revert)
-        return no(EBUSY, target.entry()->must_stay() ? target.entry()->note
-                                                     : "reverted by an operator's order; unpin it first");
-    if (target.unread) return no(EAGAIN, "cannot be read now");
-    if (!target.now.scope.effective) return no(EINVAL, "wq-tuned does not know its current scope");
+    if (is_order(holder))
+        return No{holder == Holder::pin         ? "pinned; unpin it first"
+                  : target.entry()->must_stay() ? target.entry()->note
+                                                : "reverted by an operator's order; unpin it first",
+                  EBUSY, true};
+    if (target.is_stuck()) return No{target.stuck_why, EIO};
+    if (target.unread) return No{"cannot be read now", EAGAIN};
+    if (!target.now.scope.effective) return No{"wq-tuned does not know its current scope", EINVAL};
+    if (arms == nullptr) return {};
+    if (const Refusal* why = target.refusal_of(arms->candidate.word)) return No{why->reason, EAGAIN};
+    if (means_another(*arms)) return No{"@default has another scope than this comparison assumes", EAGAIN};
     return {};
 }
 
@@ -149,20 +154,14 @@ void Targets::look_at(const std::string& name, const CpuSet& unbound_mask) {
     const bool unread = !now || now->unread || unbound_mask.empty();
     complete_ = complete_ && !unread;
     // Memory may be short for a moment. A managed target stays as it is until it can be read.
-    if (unread && known == targets_.end() && (!now || entry != nullptr)) return;
-    if (unread && known != targets_.end()) {
-        Target& target = known->second;
-        target.unread = true;
-        if (!now || now->scope.word.empty()) return;
-        target.now.scope = now->scope;
-        if (now->strict) target.now.strict = now->strict;
-    } else {
-        if (entry != nullptr && entry->inode != now->inode) edges_.store.remove(name);
-        Target& target = targets_[name];
-        target.store = &edges_.store;
-        fill(target, *now, edges_.opted_out);
+    if (unread) {
+        if (known != targets_.end()) known->second.unread = true;
+        if (known != targets_.end() || !now || entry != nullptr) return;
     }
-    Target& target = targets_.at(name);
+    if (entry != nullptr && entry->inode != now->inode) edges_.store.remove(name);
+    Target& target = targets_[name];
+    target.store = &edges_.store;
+    fill(target, *now, edges_.opted_out);
     if (const auto news = target.notice(now->strict)) reconciler_.leave_to_writer(target, *news);
 }
 
@@ -214,7 +213,9 @@ void Targets::plan() {
     });
     const bool is_set = policy_.default_scope.manage && policy_.default_scope.wish.sets_first();
     const std::string left = is_set ? std::string() : followers_to_leave(input);
-    default_stays_ = left.empty() ? "" : "followers must stay at the kernel's scope: " + left;
+    default_stays_ = left.empty() ? ""
+                                  : "followers must stay at the kernel's scope: " + left +
+                                        "; a scope or `plan` in [default_scope] moves them too";
     if (!left.empty() && input.default_moved) leave_followers();
 }
 
@@ -237,31 +238,30 @@ void Targets::make_step(Target& target) {
     // A follower is in place where @default was moved to what its rule wants.
     const bool open =
         plan.finding == Finding::in_place && (searches(before, policy_) || plan.now != target.before);
-    if ((plan.finding != Finding::change && !open) || !edges_.next_step) return;
-    target.step = edges_.next_step(
-        {before, plan, policy_, effective_shard_size(kernel_, policy_),
-         [&](const Arms& arms, bool from_policy) { return keys_.ledger_key(target.now, arms, from_policy); },
-         [&](const LedgerKey& key) { return edges_.verdicts.latest(key); },
-         [&](const std::string& word) { return target.refusal_of(word) != nullptr; }, edges_.now()});
+    if ((plan.finding != Finding::change && !open) || edges_.ledger == nullptr) return;
+    StepInput in{before, plan, policy_, effective_shard_size(kernel_, policy_)};
+    const std::string kind = class_of(target.now.name);
+    in.key = [&](const Arms& arms, bool from_policy) {
+        return keys_.ledger_key(target.now, arms, from_policy);
+    };
+    if (edges_.ledger->knows(kind)) in.entry = [&](const LedgerKey& key) { return edges_.ledger->find(key); };
+    in.latest = [&](const LedgerKey& key) { return edges_.verdicts.latest(key); };
+    in.refuses = [&](const std::string& word) { return target.refusal_of(word) != nullptr; };
+    in.now = edges_.now();
+    if (const OrderBook* book = edges_.book; book != nullptr) {
+        in.rest = [&](const Arms& arms) { return book->rest_of(target.now.name, arms); };
+        const auto previous = book->before_upgrade.find(kind);
+        if (previous != book->before_upgrade.end()) in.before_upgrade = previous->second;
+        in.spent = book->is_spent(target.now.name, in.now, policy_.judge);
+    }
+    target.step = next_step(in);
 }
 
 // ---- deciding
 
 Circumstances Targets::circumstances() const {
-    return {observing(), inventory_.pods_unknown(), edges_.waiting ? edges_.waiting() : Waiting()};
-}
-
-Wish Targets::decide_on(const Target& target, const Circumstances& all) {
-    Wish out = decide(target, all);
-    if (!out.lacks_scope) return out;
-    const WorkqueueRule* rule = policy_.rule_for(target.now.name);
-    const Origin* origin = target.now.kind == Kind::default_scope ? &policy_.default_scope.origin
-                           : rule != nullptr                      ? &rule->origin
-                                                                  : nullptr;
-    if (origin != nullptr)
-        log_.write_once(LOG_NOTICE, Event::unsupported,
-                        fmt::format("{}: {}", origin->text(), target.plan.reason));
-    return out;
+    return {observing(), inventory_.pods_unknown(),
+            edges_.book == nullptr ? Waiting() : edges_.book->waiting};
 }
 
 namespace {
@@ -271,38 +271,48 @@ Target* find(std::map<std::string, Target>& targets, const std::string& name) {
     return found == targets.end() ? nullptr : &found->second;
 }
 
+tl::unexpected<Error> refused(const std::string& name, const No& no) {
+    return fail(name + ": " + no.why, no.code);
+}
+
 }  // namespace
 
 void Engine::set_policy(Policy policy) {
     policy_ = std::move(policy);
     log_.start_over();
+    masks_.start_over();
     for (auto& [name, target] : targets_) target.start_over();
     if (targets_.empty()) return;  // at the start, not at a reload
     edges_.store.start_over(Knob::scope);
-    inventory_.start_over();
+    inventory_.changed(Udev::Change::cpu);
 }
 
 void Engine::changed(Udev::Change change) {
     inventory_.changed(change);
     if (change != Udev::Change::workqueue && change != Udev::Change::lost) return;
+    masks_.changed();
     for (auto& [name, target] : targets_) target.ask_udev = true;
 }
 
+// The masks first, because plans are made for the CPUs that masks leave.
 void Engine::reconcile() {
+    masks_.look(policy_, observing(), edges_.cpus, edges_.opted_out);
+    masks_.reconcile();
     look_and_plan();
     write();
 }
 
 void Engine::tick(bool whole) {
-    if (whole || !is_as_seen()) return reconcile();
+    if (whole || !masks_.is_as_seen(observing(), edges_.cpus) || !is_as_seen()) return reconcile();
     if (circumstances() != decided_) write();
 }
 
 void Engine::look() {
+    masks_.look(policy_, observing(), edges_.cpus, edges_.opted_out);
     look_and_plan();
     const Circumstances all = circumstances();
     for (auto& [name, target] : targets_)
-        target.show(as_found(target, decide_on(target, all), reconciler_.unsaved()));
+        target.show(as_found(target, decide(target, all), reconciler_.unsaved()));
 }
 
 void Engine::step_all() {
@@ -324,7 +334,7 @@ void Engine::keep_all() {
 void Engine::write() {
     decided_ = circumstances();
     std::vector<Job> jobs;
-    for (auto& [name, target] : targets_) jobs.push_back({&target, decide_on(target, decided_)});
+    for (auto& [name, target] : targets_) jobs.push_back({&target, decide(target, decided_)});
     std::ranges::stable_sort(jobs, {}, [](const Job& job) {
         return job.item->name() != kDefaultTarget ? 1 : job.wish.word ? 2 : 0;
     });
@@ -334,28 +344,24 @@ void Engine::write() {
 
 // ---- orders
 
-// Looks at NAME. Error: why USE is refused now.
-Result<Target*> Engine::look_for(const std::string& name, Use use) {
-    if (const std::string lacks = lacks_scopes(kernel_); !lacks.empty())
-        return fail(name + ": " + lacks, EOPNOTSUPP);
+std::optional<No> Engine::ask(const std::string& name, Use use) {
+    if (const std::string lacks = lacks_scopes(kernel_); !lacks.empty()) return No{lacks, EOPNOTSUPP};
     look_at(name, edges_.files.unbound_mask());
-    Target* target = find(targets_, name);
-    if (target == nullptr) return fail(name + ": no such target", ENOENT);
-    if (auto may = this->may(*target, use); !may) return tl::unexpected(may.error());
-    return target;
+    const Target* target = find(name);
+    return target == nullptr ? No{"no such target", ENOENT} : why_not(*target, use);
 }
 
 Status Engine::pin(const std::string& name, const std::string& scope) {
-    const auto found = look_for(name, Use::pin);
-    if (!found) return tl::unexpected(found.error());
+    if (const auto no = ask(name, Use::pin)) return refused(name, *no);
     const auto wanted = scope_named(scope);
     if (!wanted) return fail(fmt::format("'{}' is not a scope", scope), EINVAL);
     if (!kernel_.has(*wanted)) return fail(fmt::format("this kernel has no {}", scope), EOPNOTSUPP);
-    const Owned* known = (*found)->entry();
+    Target& target = targets_.at(name);
+    const Owned* known = target.entry();
     const Owned before = known == nullptr ? Owned{} : *known;
-    (*found)->hold(Holder::pin, scope);
+    target.hold(Holder::pin, scope);
     write();
-    const Target* after = find(targets_, name);
+    const Target* after = find(name);
     if (after == nullptr) return fail(name + ": vanished", ENOENT);
     if (after->state == State::pinned) return {};
     if (Owned* entry = after->entry(); entry != nullptr) entry->hold(before.holder, before.note);
@@ -369,25 +375,17 @@ Status Engine::unpin(const std::string& name) {
     Owned* entry = edges_.store.find(name);
     if (entry == nullptr || !is_order(entry->holder))
         return fail(name + ": neither pinned nor reverted", ENOENT);
-    const Owned before = *entry;
-    if (Target* target = find(targets_, name); target != nullptr)
-        target->hold(Holder::policy);
-    else
-        entry->hold(Holder::policy);
+    entry->hold(Holder::policy);
+    if (Target* target = wq::find(targets_, name); target != nullptr) target->hold(Holder::policy);
     step_all();
-    const Target* after = find(targets_, name);
-    if (after == nullptr || after->stuck == 0) return {};
-    // The baseline was not put back: the order stays in force, so that it can be ended later.
-    const std::string reason = after->reason;
-    after->entry()->hold(before.holder, before.note);
-    write();
-    return fail(name + ": " + reason, EIO);
+    const Target* after = find(name);
+    return after == nullptr || after->stuck == 0 ? Status() : fail(name + ": " + after->reason, EIO);
 }
 
 Status Engine::revert(const std::optional<std::string>& name) {
-    std::vector<std::string> names, ours;
+    std::vector<std::string> names;
     if (name) {
-        if (const auto found = look_for(*name, Use::revert); !found) return tl::unexpected(found.error());
+        if (const auto no = ask(*name, Use::revert)) return refused(*name, *no);
         names.push_back(*name);
     } else {
         if (const std::string why = observing(); !why.empty())
@@ -395,56 +393,44 @@ Status Engine::revert(const std::optional<std::string>& name) {
         look_and_plan();
         // Also targets without a setting of ours: they would be planned on their own once @default is held.
         for (const auto& [each, target] : targets_)
-            if (!target.external && target.now.untouchable.empty()) names.push_back(each);
+            if (!why_not(target, Use::revert)) names.push_back(each);
         // Targets that could not be read since the start get the order, too; it waits until they can be read.
         for (Owned* entry : edges_.store.all())
-            if (!entry->is_mask() && !targets_.contains(entry->name)) entry->hold(Holder::revert);
+            if (!entry->is_mask() && find(entry->name) == nullptr) entry->hold(Holder::revert);
     }
-    for (const std::string& each : names) {
-        if (targets_.at(each).holds_ours()) ours.push_back(each);
-        targets_.at(each).hold(Holder::revert);
-    }
+    const auto holds_ours = [this](const std::string& each) {
+        const Target* target = find(each);
+        return target != nullptr && target->holds_ours();
+    };
+    const auto before = std::ranges::count_if(names, holds_ours);
+    for (const std::string& each : names) targets_.at(each).hold(Holder::revert);
     step_all();  // @default must not move what was reverted
-    for (const std::string& each : ours) {
-        const Target* after = find(targets_, each);
-        if (after != nullptr && !after->holds_ours()) reverts_++;
-    }
-    if (const Target* after = name ? find(targets_, *name) : nullptr; after != nullptr && after->holds_ours())
-        return fail(*name + ": " + after->reason, EIO);
-    return {};
+    reverts_ += static_cast<unsigned>(before - std::ranges::count_if(names, holds_ours));
+    return name && holds_ours(*name) ? fail(*name + ": " + find(*name)->reason, EIO) : Status();
 }
 
 // ---- slots: writes with the same checks and saves as all other writes
 
-std::optional<Engine::Glance> Engine::glance(const std::string& name) {
-    Target* target = find(targets_, name);
-    if (target == nullptr) return {};
-    const auto now = edges_.files.read(name, edges_.files.unbound_mask());
-    if (!now || now->inode != target->now.inode || now->unread || now->effective.empty()) return {};
-    target->now.effective = now->effective;
-    return Glance{keys_.cpus_of(target->now), now->scope.word, now->scope.word != target->last.main};
-}
-
-Status Engine::may_try(const std::string& name) {
-    return look_for(name, Use::compare).map([](Target*) {});
+void Engine::save() {
+    if (const auto saved = edges_.store.save(); !saved)
+        log_.write_once(LOG_ERR, Event::none, saved.error().text);
 }
 
 // The entries on disk say `slot` before the first write.
 std::vector<Status> Engine::enter_slot(const std::vector<std::string>& names) {
     std::vector<Status> out;
     for (const std::string& name : names) {
-        const Target* known = find(targets_, name);
+        const Target* known = find(name);
         const ino_t inode = known == nullptr ? 0 : known->now.inode;
-        Status may = known == nullptr ? fail(name + ": no such target", ENOENT) : may_try(name);
-        if (may && targets_.at(name).now.inode != inode)
-            may = fail(name + ": was replaced by another workqueue of the same name", ENODEV);
-        if (may) {
-            Target& target = targets_.at(name);
-            target.make_entry().hold(Holder::slot);
-            target.in_slot = true;
-            target.held = target.now.scope.word;
-        }
-        out.push_back(std::move(may));
+        auto no = ask(name, Use::compare);
+        if (!no && targets_.at(name).now.inode != inode)
+            no = No{"was replaced by another workqueue of the same name", ENODEV};
+        out.push_back(no ? Status(refused(name, *no)) : Status());
+        if (no) continue;
+        Target& target = targets_.at(name);
+        target.make_entry().hold(Holder::slot);
+        target.in_slot = true;
+        target.held = target.now.scope.word;
     }
     if (const auto saved = edges_.store.save(); !saved) {
         leave_slot(names);
@@ -454,16 +440,15 @@ std::vector<Status> Engine::enter_slot(const std::vector<std::string>& names) {
     }
     const Circumstances all = circumstances();
     for (std::size_t i = 0; i < names.size(); i++)
-        if (out[i]) targets_.at(names[i]).show(decide_on(targets_.at(names[i]), all).shown());
+        if (out[i]) targets_.at(names[i]).show(decide(targets_.at(names[i]), all).shown());
     return out;
 }
 
-// Returns `done` if TO may be written. A value that changed since our last write is an external writer's,
+// Returns `done` if ARM may be written. A value that changed since our last write is an external writer's,
 // even if it is an arm's word or the baseline.
-Outcome Engine::may_switch(const Switch& to) {
+Outcome Engine::may_switch(Target* target, const Arm& arm) {
     using End = Outcome::Kind;
-    Target* target = find(targets_, to.name);
-    if (target == nullptr) return {End::gone, false, to.name + ": vanished", ENOENT};
+    if (target == nullptr) return {End::gone, false, "vanished", ENOENT};
     if (target->entry() == nullptr || !target->in_slot)
         return {End::permanent, false, "not in a slot", EINVAL};
     // A look noticed the external writer. leave_slot() puts back what is still ours.
@@ -473,34 +458,33 @@ Outcome Engine::may_switch(const Switch& to) {
     target->now.scope = *seen.scope;
     if (seen.strict) target->now.strict = seen.strict;
     if (seen.found.word == Whose::foreign) return {End::foreign, false, seen.scope->word, 0};
-    if (to.arm.strict && seen.found.strict == Whose::foreign)
+    if (arm.strict && seen.found.strict == Whose::foreign)
         return {End::foreign, false, *seen.strict ? "strict" : "not strict", 0, Knob::strict};
     return {};
 }
 
 // Between two windows the entries on disk have exactly the words that are in place.
-std::vector<Switched> Engine::switch_to(const std::vector<Switch>& switches,
+std::vector<Switched> Engine::switch_to(const std::vector<std::pair<std::string, Arm>>& switches,
                                         const std::function<std::uint64_t()>& clock) {
-    std::vector<Switched> out(switches.size());
-    for (std::size_t i = 0; i < switches.size(); i++) {
-        const auto& [name, arm] = switches[i];
-        out[i].outcome = may_switch(switches[i]);
-        if (out[i].outcome.kind == Outcome::Kind::done)
-            targets_.at(name).entry()->announce({arm.word, arm.strict});
+    using End = Outcome::Kind;
+    std::vector<Switched> out;
+    for (const auto& [name, arm] : switches) {
+        Target* target = wq::find(targets_, name);
+        out.push_back({may_switch(target, arm)});
+        if (out.back().outcome.kind == End::done) target->entry()->announce({arm.word, arm.strict});
     }
     const auto saved = edges_.store.save();
     for (std::size_t i = 0; i < switches.size(); i++) {
         const auto& [name, arm] = switches[i];
         Outcome& outcome = out[i].outcome;
-        if (outcome.kind == Outcome::Kind::done && !saved)
-            outcome = {Outcome::Kind::transient, false, saved.error().in("its baseline cannot be saved").text,
-                       saved.error().code};
-        Target* target = find(targets_, name);
+        Target* target = wq::find(targets_, name);
         if (target == nullptr) continue;
-        if (outcome.kind == Outcome::Kind::done)
-            outcome = reconciler_.rewrite(*target, arm, clock, out[i].took);
+        if (outcome.kind == End::done && !saved)
+            outcome = {End::transient, false, saved.error().in("its baseline cannot be saved").text,
+                       saved.error().code};
+        if (outcome.kind == End::done) outcome = reconciler_.rewrite(*target, arm, clock, out[i].took);
         if (!target->in_slot) continue;
-        if (outcome.kind == Outcome::Kind::done) {
+        if (outcome.kind == End::done) {
             target->wrote({arm.word, arm.strict});
             target->now.scope.effective = arm.scope;
             continue;
@@ -509,17 +493,14 @@ std::vector<Switched> Engine::switch_to(const std::vector<Switch>& switches,
         if (!target->external && target->entry() != nullptr)
             reconciler_.take_failure(*target, arm.word, outcome);
     }
-    if (const auto again = edges_.store.save(); !again)
-        log_.write_once(LOG_ERR, Event::none, again.error().text);
+    save();
     return out;
 }
 
 void Engine::leave_slot(const std::vector<std::string>& names) {
-    bool any = false;
     for (const std::string& name : names) {
-        Target* target = find(targets_, name);
+        Target* target = wq::find(targets_, name);
         if (target == nullptr) continue;
-        any = true;
         target->in_slot = false;
         if (target->external && target->holds_ours()) {
             target->entry()->announce_baseline();
@@ -528,10 +509,9 @@ void Engine::leave_slot(const std::vector<std::string>& names) {
         }
         make_step(*target);
     }
-    if (!any) return;
     write();
     for (const std::string& name : names)
-        if (Target* target = find(targets_, name); target != nullptr) target->held.clear();
+        if (Target* target = wq::find(targets_, name); target != nullptr) target->held.clear();
 }
 
 }  // namespace wq

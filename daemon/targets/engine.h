@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/journal.h"
 #include "base/result.h"
 #include "machine/workqueue_fs.h"
+#include "targets/conditions.h"
 #include "targets/inventory.h"
+#include "targets/mask_keeper.h"
 #include "targets/reconciler.h"
 #include "targets/target.h"
 
@@ -24,6 +28,13 @@ enum class Use : std::uint8_t {
     compare,  // in a slot
 };
 
+// Why a target may not be used.
+struct No {
+    std::string why;
+    int code = EPERM;
+    bool ours = false;  // the operator or the policy causes it, and nobody else
+};
+
 // What is known of the targets: looks, plans (plan/plan.h), decides. Writes nothing: the Engine does.
 class Targets {
   public:
@@ -32,16 +43,21 @@ class Targets {
         OwnedStore& store;  // has been loaded, and nobody else changes it meanwhile
         Log& log;
         std::function<Result<Topology>()> read_topology;
-        // Whether udev opts the workqueue out (WQ_TUNED_IGNORE). Empty: not known yet, ask again.
-        std::function<std::optional<bool>(const std::string& name)> opted_out;
+        OptedOut opted_out;
         const VerdictStore& verdicts;
-        std::function<std::int64_t()> now;  // s since 1970
-        // What follows from plan and ledger (targets/step.h). Empty: nothing is compared.
-        std::function<Step(const StepInput&)> next_step = {};
-        std::function<Waiting()> waiting = {};  // asked before each decision; empty: there are no experiments
+        std::function<std::int64_t()> now;    // s since 1970
+        const Ledger* ledger = nullptr;       // nullptr: nothing is compared
+        const OrderBook* book = nullptr;      // nullptr: there are no experiments
+        std::function<HostCpus()> cpus = {};  // the possible and the isolated ones, for masks
     };
 
     [[nodiscard]] const std::map<std::string, Target>& targets() const { return targets_; }
+    // nullptr if there is none.
+    [[nodiscard]] const Target* find(const std::string& name) const {
+        const auto found = targets_.find(name);
+        return found == targets_.end() ? nullptr : &found->second;
+    }
+    [[nodiscard]] const MaskKeeper& masks() const { return masks_; }
     [[nodiscard]] const Inventory& inventory() const { return inventory_; }
     [[nodiscard]] const Keys& keys() const { return keys_; }
     [[nodiscard]] const Policy& policy() const { return policy_; }
@@ -51,8 +67,8 @@ class Targets {
     [[nodiscard]] unsigned writes() const { return edges_.files.writes(); }  // to /sys, since the start
     // Why nothing is written now; empty if the policy is followed.
     [[nodiscard]] std::string observing() const;
-    // The gate. Error: why no order and no slot may use TARGET like this, whatever its plan.
-    [[nodiscard]] Status may(const Target& target, Use use) const;
+    // The gate: why no order and no slot may use TARGET like this, whatever its plan. ARMS: to be compared.
+    [[nodiscard]] std::optional<No> why_not(const Target& target, Use use, const Arms* arms = nullptr) const;
     // What the orders to revert do to @default, for people; "" if nothing.
     [[nodiscard]] std::string note() const;
     // Whether a transient failure waits for another try.
@@ -70,7 +86,6 @@ class Targets {
     [[nodiscard]] Circumstances circumstances() const;
     // Whether what we own, and the mask of all unbound workqueues, is as at the last look, which read all.
     [[nodiscard]] bool is_as_seen() const;
-    Wish decide_on(const Target& target, const Circumstances& all);
 
     Edges edges_;
     KernelInfo kernel_;
@@ -78,6 +93,7 @@ class Targets {
     Inventory inventory_;
     TargetLog log_;
     Reconciler reconciler_;
+    MaskKeeper masks_;
     Keys keys_;
     NamedOnly named_only_;
     std::map<std::string, Target> targets_;
@@ -88,19 +104,15 @@ class Targets {
 
   private:
     void leave_followers();
-    [[nodiscard]] std::string why_default_stays() const;
+    [[nodiscard]] bool means_another(const Arms& arms) const;
 
     std::string default_stays_;  // why @default must not be moved; "" if it may be
 };
 
-// A target, and the arm to write to it.
-struct Switch {
-    std::string name;
-    Arm arm;
-};
+// How a write for a slot ended, and the us that it took.
 struct Switched {
     Outcome outcome;
-    std::uint64_t took = 0;  // us
+    std::uint64_t took = 0;
 };
 
 // Writes (Reconciler) what is decided: as policy and ledger say, by orders, and for slots.
@@ -119,7 +131,7 @@ class Engine : public Targets {
     // Call after an event of the machine: the next reconcile() or look() takes CHANGE into account.
     void changed(Udev::Change change);
 
-    // Looks at every target, plans, decides, writes: nothing if nothing changed.
+    // Looks at every mask and target, plans, decides, writes: nothing if nothing changed.
     void reconcile();
     // The same at a tick of the watchdog, but looks at what we own alone as long as that is as it was. WHOLE:
     // looks at every target.
@@ -133,36 +145,30 @@ class Engine : public Targets {
     // Leaves all settings in force, but ends the orders: an order ends when the daemon stops.
     void keep_all();
 
-    // An operator's orders, which survive a restart. Error: why it could not be carried out; after pin() and
-    // unpin() the earlier order then stays in force.
+    // An operator's orders, which survive a restart. Error: why it could not be carried out; after pin() the
+    // earlier order then stays in force.
     Status pin(const std::string& name, const std::string& scope);
     Status unpin(const std::string& name);
     Status revert(const std::optional<std::string>& name);       // empty: all targets
     [[nodiscard]] unsigned reverts() const { return reverts_; }  // of settings, since the start
 
+    // Looks at NAME alone, and returns why it may not be used like this.
+    std::optional<No> ask(const std::string& name, Use use);
+
     // For slots. Between enter_slot() and leave_slot() the engine leaves the slot's targets to the slot.
-    // Looks at NAME. Error: why it may not take part in a slot.
-    Status may_try(const std::string& name);
     // Marks NAMES as in a slot, on disk: the restorer puts them back whatever is kept. A Status each.
     std::vector<Status> enter_slot(const std::vector<std::string>& names);
-    // Writes each arm, in this order, even if it is in place already. Any outcome but `done` ends the slot
-    // for that target alone. CLOCK: us.
-    std::vector<Switched> switch_to(const std::vector<Switch>& switches,
+    // Writes an arm for each target, in this order, even if it is in place already. Any outcome but `done`
+    // ends the slot for that target alone. CLOCK: us.
+    std::vector<Switched> switch_to(const std::vector<std::pair<std::string, Arm>>& switches,
                                     const std::function<std::uint64_t()>& clock);
     // Returns NAMES to what policy and ledger decide. Ignores names that are no target.
     void leave_slot(const std::vector<std::string>& names);
-    struct Glance {
-        std::string cpus;      // as in VerdictRecord
-        std::string word;      // the word of its scope
-        bool foreign = false;  // the word is not the one that we wrote last
-    };
-    // Reads NAME's files now; empty if they cannot be read.
-    std::optional<Glance> glance(const std::string& name);
 
   private:
     void write();
-    Result<Target*> look_for(const std::string& name, Use use);
-    Outcome may_switch(const Switch& to);
+    Outcome may_switch(Target* target, const Arm& arm);
+    void save();
 
     unsigned reverts_ = 0;
 };

@@ -12,7 +12,6 @@
 namespace wq {
 namespace {
 
-constexpr unsigned kMostDoubts = 3;
 constexpr std::size_t kLongest = 100;  // bytes of a list in a key; a longer one is replaced by its hash
 
 // Counters and guards with their tolerances, and what could not be counted.
@@ -44,11 +43,6 @@ void Inventory::changed(Udev::Change change) {
     if (change == Change::cpu_online || change == Change::lost) strict_in_doubt_ = true;
 }
 
-void Inventory::start_over() {
-    stale_ = true;
-    doubts_ = 0;
-}
-
 bool Inventory::look_at_topology() {
     if (!stale_) return false;
     stale_ = false;
@@ -63,9 +57,6 @@ bool Inventory::look_at_topology() {
         fingerprint_ = machine_fingerprint(kernel_, known_.topology());
         why = why_pods_unknown(known_.topology(), known_.cpus(), kernel_,
                                kernel_.cache_shard_size.value_or(kKernelShardSize));
-        // Files read while a CPU comes or goes may disagree: the next ticks look again, a few times.
-        doubts_ = now->warnings.empty() ? 0 : doubts_ + 1;
-        stale_ = doubts_ > 0 && doubts_ <= kMostDoubts;
     } else {
         stale_ = true;  // the next tick tries again
         why = "no topology: " + now.error().text;

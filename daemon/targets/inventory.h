@@ -27,8 +27,6 @@ class Inventory {
 
     // The next look reads the topology again, unless CHANGE is only about a workqueue.
     void changed(Udev::Change change);
-    // Call after a reload: the topology is read again and trusted again.
-    void start_over();
     // Reads the topology if it may have changed. Returns whether it was read.
     bool look_at_topology();
 
@@ -56,7 +54,6 @@ class Inventory {
     std::string pods_unknown_;
     bool strict_in_doubt_ = false;
     bool stale_ = true;
-    unsigned doubts_ = 0;  // consecutive topologies that had warnings
     unsigned topology_reads_ = 0;
 };
 

@@ -30,10 +30,8 @@ CpuSet planned(const std::string& name, const MaskWish& wish, const HostCpus& cp
 // Why the planned mask is empty.
 std::string why_no_cpu(const HostCpus& cpus) {
     if (cpus.possible.empty()) return "the possible or isolated CPUs cannot be read";
-    const CpuSet isolated = cpus.possible & cpus.isolated;
-    if (isolated.empty()) return "no CPU is left: no CPU of the mask is possible on this host";
     return fmt::format("no CPU is left: all CPUs of the mask are isolated or not possible (isolated: {})",
-                       isolated.list());
+                       (cpus.possible & cpus.isolated).list());
 }
 
 }  // namespace
@@ -43,22 +41,14 @@ void Mask::see(const Look& look) {
     if (look.mask) now = *look.mask;
 }
 
-MaskKeeper::MaskKeeper(Edges edges)
-    : edges_(std::move(edges)), log_(edges_.log), reconciler_(edges_.files, edges_.store, log_) {}
-
 void MaskKeeper::start_over() {
     if (masks_.empty()) return;  // at the start, not at a reload
     masks_.clear();
-    log_.start_over();
-    edges_.store.start_over(Knob::mask);
+    store_.start_over(Knob::mask);
 }
 
 void MaskKeeper::changed() {
     for (auto& [name, mask] : masks_) mask.opted_out.reset();
-}
-
-bool MaskKeeper::wants_retry() const {
-    return std::ranges::any_of(masks_, [](const auto& item) { return item.second.wants_retry(); });
 }
 
 // ---- looking
@@ -66,11 +56,11 @@ bool MaskKeeper::wants_retry() const {
 // By name; `leave` for masks that are only in the store, also if the workqueues cannot be listed.
 std::map<std::string, MaskWish> MaskKeeper::wishes(const Policy& policy) {
     std::map<std::string, MaskWish> out;
-    for (const auto& [name, entry] : edges_.store.entries(Knob::mask)) out[name];
+    for (const auto& [name, entry] : store_.entries(Knob::mask)) out[name];
     if (!policy.wants_masks()) return out;
     std::set<std::string> seen;
     for (const auto& [name, wish] : out) seen.insert(name);
-    if (const auto names = edges_.files.names()) {
+    if (const auto names = files_.names()) {
         seen.insert(names->begin(), names->end());
     } else {
         log_.write_once(LOG_ERR, Event::none, names.error().text);
@@ -78,7 +68,7 @@ std::map<std::string, MaskWish> MaskKeeper::wishes(const Policy& policy) {
     }
     // A pattern applies to workqueues that have a mask to set. If it cannot be read now, there may be one.
     const auto has_mask = [&](const std::string& name) {
-        const auto now = edges_.files.read_mask(name);
+        const auto now = files_.read_mask(name);
         return !now || now->untouchable.empty();
     };
     for (const std::string& name : seen) {
@@ -92,20 +82,22 @@ std::map<std::string, MaskWish> MaskKeeper::wishes(const Policy& policy) {
     return out;
 }
 
-void MaskKeeper::look_at_masks(const Policy& policy, const std::string& observing) {
+void MaskKeeper::look(const Policy& policy, const std::string& observing,
+                      const std::function<HostCpus()>& cpus, const OptedOut& opted_out) {
     observing_ = observing;
     const auto asked = wishes(policy);
     std::erase_if(masks_, [&](const auto& item) { return !asked.contains(item.first); });
     if (asked.empty()) return;
-    cpus_ = edges_.cpus();
-    for (const auto& [name, wish] : asked) look_at(name, wish);
+    cpus_ = cpus ? cpus() : HostCpus();
+    for (const auto& [name, wish] : asked) look_at(name, wish, opted_out);
+    for (auto& [name, mask] : masks_) mask.show(as_found(mask, decide(mask), reconciler_.unsaved()));
 }
 
-void MaskKeeper::look_at(const std::string& name, const MaskWish& wish) {
-    const auto now = edges_.files.read_mask(name);
+void MaskKeeper::look_at(const std::string& name, const MaskWish& wish, const OptedOut& opted_out) {
+    const auto now = files_.read_mask(name);
     if (!now && kind_of_error(now.error().code) == Outcome::Kind::gone) return forget(name);
     if (now) {
-        const Owned* entry = edges_.store.find(name, Knob::mask);
+        const Owned* entry = store_.find(name, Knob::mask);
         if (entry != nullptr && entry->inode != now->inode) {
             forget(name);
             entry = nullptr;
@@ -116,7 +108,7 @@ void MaskKeeper::look_at(const std::string& name, const MaskWish& wish) {
             masks_.erase(known);
     }
     Mask& mask = masks_[name];
-    mask.store = &edges_.store;
+    mask.store = &store_;
     mask.target = name;
     mask.wish = wish;
     mask.unread = now ? "" : now.error().text;
@@ -125,27 +117,27 @@ void MaskKeeper::look_at(const std::string& name, const MaskWish& wish) {
     mask.planned = planned(name, wish, cpus_);
     mask.observed = !observing_.empty();
     // udev has no device for the mask of all unbound workqueues.
-    if (!mask.opted_out) mask.opted_out = name == kDefaultMask ? false : edges_.opted_out(name);
+    if (!mask.opted_out) mask.opted_out = name == kDefaultMask ? false : opted_out(name);
     const auto news = mask.notice({});
     if (!news) return;
     // If no rule asks for a mask any more, an external writer's mask needs no entry.
     is_wished(wish) ? reconciler_.leave_to_writer(mask, *news) : forget(name);
 }
 
-bool MaskKeeper::is_as_seen(const std::string& observing) const {
+bool MaskKeeper::is_as_seen(const std::string& observing, const std::function<HostCpus()>& cpus) const {
     if (masks_.empty()) return true;
     if (observing != observing_ || !reconciler_.unsaved().empty()) return false;
-    return edges_.cpus() == cpus_ && std::ranges::all_of(masks_, [this](const auto& item) {
+    return cpus() == cpus_ && std::ranges::all_of(masks_, [this](const auto& item) {
                const Mask& mask = item.second;
                if (!mask.unread.empty() || !mask.opted_out || mask.tries_to_go_back()) return false;
-               const auto now = edges_.files.read_mask(item.first);
+               const auto now = files_.read_mask(item.first);
                return now && now->text == mask.now.text && now->effective == mask.now.effective;
            });
 }
 
 void MaskKeeper::forget(const std::string& name) {
     masks_.erase(name);
-    edges_.store.remove(name, Knob::mask);
+    store_.remove(name, Knob::mask);
 }
 
 // ---- deciding
@@ -180,16 +172,10 @@ Wish MaskKeeper::decide(const Mask& mask) const {
 
 // ---- writing
 
-void MaskKeeper::look(const Policy& policy, const std::string& observing) {
-    look_at_masks(policy, observing);
-    for (auto& [name, mask] : masks_) mask.show(as_found(mask, decide(mask), reconciler_.unsaved()));
-}
-
-void MaskKeeper::reconcile(const Policy& policy, const std::string& observing) {
-    look_at_masks(policy, observing);
+void MaskKeeper::reconcile() {
     std::vector<Job> jobs;
     for (auto& [name, mask] : masks_) jobs.push_back({&mask, decide(mask)});
-    reconciler_.run(jobs, observing);
+    reconciler_.run(jobs, observing_);
     std::erase_if(masks_, [](const auto& item) {
         return item.second.gone || (!is_wished(item.second.wish) && item.second.entry() == nullptr);
     });

@@ -43,41 +43,34 @@ struct Mask : Managed {
 // `housekeeping`: the possible CPUs that are not isolated. If no CPU is left, nothing is written.
 class MaskKeeper {
   public:
-    struct Edges {
-        WorkqueueFiles& files;
-        OwnedStore& store;
-        Log& log;
-        std::function<HostCpus()> cpus;  // the possible ones, and the currently isolated ones
-        std::function<std::optional<bool>(const std::string& name)> opted_out;  // as in Targets::Edges
-    };
-    explicit MaskKeeper(Edges edges);
-    MaskKeeper(const MaskKeeper&) = delete;  // the parts have references to each other
+    // All arguments must outlive the MaskKeeper.
+    MaskKeeper(WorkqueueFiles& files, OwnedStore& store, TargetLog& log, Reconciler& reconciler)
+        : files_(files), store_(store), log_(log), reconciler_(reconciler) {}
 
     // Call after a reload: forgets refusals and external writers.
     void start_over();
     // Call when udev has processed workqueues again.
     void changed();
-    // Looks, and writes what POLICY asks for. OBSERVING: why all baselines are put back, "" if they are not.
-    void reconcile(const Policy& policy, const std::string& observing);
-    // Whether the masks that reconcile() would look at, and the host's CPUs, are as at the last look.
-    [[nodiscard]] bool is_as_seen(const std::string& observing) const;
-    // Looks only.
-    void look(const Policy& policy, const std::string& observing);
+    // OBSERVING: why all baselines are put back, "" if they are not. CPUS: the possible and isolated ones.
+    void look(const Policy& policy, const std::string& observing, const std::function<HostCpus()>& cpus,
+              const OptedOut& opted_out);
+    // Writes what the last look asks for.
+    void reconcile();
+    // Whether the masks that look() would find, and the host's CPUs, are as at the last look.
+    [[nodiscard]] bool is_as_seen(const std::string& observing, const std::function<HostCpus()>& cpus) const;
 
     [[nodiscard]] const std::map<std::string, Mask>& masks() const { return masks_; }
-    // Whether a transient failure waits for another try.
-    [[nodiscard]] bool wants_retry() const;
 
   private:
     [[nodiscard]] std::map<std::string, MaskWish> wishes(const Policy& policy);
-    void look_at_masks(const Policy& policy, const std::string& observing);
-    void look_at(const std::string& name, const MaskWish& wish);
+    void look_at(const std::string& name, const MaskWish& wish, const OptedOut& opted_out);
     void forget(const std::string& name);
     [[nodiscard]] Wish decide(const Mask& mask) const;
 
-    Edges edges_;
-    TargetLog log_;
-    Reconciler reconciler_;
+    WorkqueueFiles& files_;
+    OwnedStore& store_;
+    TargetLog& log_;
+    Reconciler& reconciler_;
     std::map<std::string, Mask> masks_;
     HostCpus cpus_;
     std::string observing_;

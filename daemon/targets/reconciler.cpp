@@ -151,16 +151,11 @@ void Reconciler::leave_to_writer(Managed& item, const std::string& text) {
     item.external = text;
     item.show(left_to_writer(item));
     const FileWords& words = words_of(entry);
-    const bool strict = text == plain(Knob::strict, "0") || text == plain(Knob::strict, "1");
-    const Attribute& attribute = strict && entry.strict ? *entry.strict : entry.main;
-    const std::string baseline = quoted(attribute.file, attribute.baseline);
-    const std::string found = attribute.file == Knob::mask ? "CPUs " + text : "'" + text + "'";
-    log_.write(
-        LOG_NOTICE, words.external, item.name(),
-        fmt::format("{}holds {}, which an external writer wrote; it is left alone until {}the policy "
-                    "is reloaded",
-                    words.label, found, baseline == found ? "" : baseline + " (the baseline) is back and "),
-        {{words.new_field, plain(item.file(), item.values().main)}});
+    log_.write(LOG_NOTICE, words.external, item.name(),
+               fmt::format("{}holds {}, which an external writer wrote; it is left alone until the baseline "
+                           "is back and the policy is reloaded",
+                           words.label, item.file() == Knob::mask ? "CPUs " + text : "'" + text + "'"),
+               {{words.new_field, plain(item.file(), item.values().main)}});
 }
 
 // Puts the baseline back, if the item has an entry. After that the entry is kept only if it has an order.

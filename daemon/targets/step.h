@@ -3,11 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "evidence/accrue.h"
 #include "evidence/ledger.h"
 #include "evidence/verdicts.h"
 #include "plan/plan.h"
@@ -67,16 +70,28 @@ struct Step {
     }
 };
 
+// A candidate that is set aside on one target.
+struct Rest {
+    std::uint64_t until = 0;  // us of CLOCK_MONOTONIC
+    std::string why;
+    bool suspect = false;  // the candidate looked harmful
+};
+
+// What a step follows from. An empty function: nothing is known of that.
 struct StepInput {
     const Workqueue& target;  // with the values of its baseline
     const Planned& plan;      // with finding `change`, or `in_place` if the rule says `auto`
     const Policy& policy;
     unsigned shard_size = 8;  // cores
     // The key of a comparison. FROM_POLICY: the reference is an arm that we kept, not the kernel's.
-    std::function<LedgerKey(const Arms& arms, bool from_policy)> key;
-    std::function<const VerdictRecord*(const LedgerKey& key)> latest;  // VerdictStore::latest()
-    std::function<bool(const std::string& word)> refuses;              // whether the kernel refused it here
-    std::int64_t now = 0;                                              // s since 1970
+    std::function<LedgerKey(const Arms& arms, bool from_policy)> key = {};
+    std::function<const LedgerEntry*(const LedgerKey& key)> entry = {};     // Ledger::find()
+    std::function<const VerdictRecord*(const LedgerKey& key)> latest = {};  // VerdictStore::latest()
+    std::function<const Rest*(const Arms& arms)> rest = {};     // why a comparison rests on the target
+    std::function<bool(const std::string& word)> refuses = {};  // whether the kernel refused it here
+    std::string before_upgrade = {};  // the arm that was kept for this class under an older kernel
+    bool spent = false;               // the target's judge.budget for today is used up
+    std::int64_t now = 0;             // s since 1970
 };
 
 // Whether the target's rule says `auto`.
@@ -87,21 +102,6 @@ Arm planned_arm(const Workqueue& target, const Planned& plan);
 Arm arm_of(const Planned& plan, Scope scope);
 Arm baseline_arm(const Workqueue& target, const Planned& plan);
 
-// Why a comparison rests on a target: "" if it does not. SUSPECT: because the candidate looked harmful.
-struct ArmRest {
-    std::string why;
-    bool suspect = false;
-};
-
-// What is known about a target's comparisons.
-struct Known {
-    std::function<const LedgerEntry*(const LedgerKey&)> entry;  // Ledger::find(); empty: nothing is known
-    std::function<ArmRest(const Arms&)> rest = {};              // on this target; empty: none rests
-    std::string before_upgrade =
-        {};              // the arm that was kept for this class under an older kernel; "" if none is known
-    bool spent = false;  // the target's judge.budget for today is used up
-};
-
 // Which arms the target is compared with and in which order, what it holds, and what is compared next. Pure:
 // the same ledger gives the same step, also after a restart.
 //
@@ -109,7 +109,7 @@ struct Known {
 // those that the rule lists; of the others a coarser scope only if it is the plan. They are compared with the
 // reference one after the other, the pool size nearest to one shard first. An arm that improved becomes the
 // reference. If the rule says `plan` or names a scope, this arm is set first, and is the only candidate.
-Step next_step(const StepInput& input, const Known& known);
+Step next_step(const StepInput& input);
 
 // All arms that the target would be compared with if the ledger were empty, in order.
 std::vector<Arm> candidates_of(const StepInput& input);
@@ -119,5 +119,91 @@ Course course_of(const LedgerEntry* entry, const Judging& judging, std::int64_t 
 
 // "smt against cache: improved, latency 8.1% better (7.2 to 9), 23 pairs".
 std::string text_of(const LedgerEntry& entry);
+
+// What is known about one target alone; the ledger is about classes. Each part has its own lifetime.
+struct Notes {
+    // Its work, as of the last look or pair.
+    struct {
+        double rate = 0;  // completions per s
+        std::uint64_t rate_at = 0;
+        double expected = 0;          // completions per s over both windows of the last pair
+        std::uint64_t write = 1'000;  // us that a write takes
+    } load;
+    // When it takes part.
+    struct {
+        std::uint64_t served = 0;
+        std::uint64_t next_sparse = 0;  // 0: now
+        std::uint64_t next_watch = 0;
+        std::uint64_t pause = 0;  // between two pairs of the watch
+    } turns;
+    // What happened in consecutive pairs.
+    struct {
+        unsigned starved = 0;     // the candidate's window was cut
+        unsigned dropped = 0;     // without those of the watch
+        unsigned missed = 0;      // dropped pairs of the watch
+        std::uint64_t items = 0;  // sums over about the last eight pairs
+        std::uint64_t stuck = 0;  // of these, on pools that are no longer the workqueue's
+    } streaks;
+    // Why it is skipped. A reload ends that.
+    struct Aside {
+        std::map<std::string, Rest> rests;  // by Arms::key()
+        unsigned failures = 0;              // consecutive slots without a result
+    } aside;
+    std::set<std::string> begun;           // comparisons whose begin was logged, by LedgerKey::text()
+    LostTime lost;                         // of today's budget
+    std::map<std::string, WorkSeen> seen;  // by Arms::key()
+};
+
+// What the experiments say about the targets that wait for a verdict.
+struct Waiting {
+    std::string why = "waiting for a comparison";  // why no pair is measured
+    std::string unjudged = {};                     // why no comparison can be measured here; "" if they can
+    std::set<std::string> compared = {};           // the targets whose dense comparisons are measured now
+    friend bool operator==(const Waiting&, const Waiting&) = default;
+};
+
+// What the experiments know beside the ledger; the engine reads it. Operators' `compare` orders, and the
+// notes about each target. Times are us of CLOCK_MONOTONIC.
+class OrderBook {
+  public:
+    struct Order {
+        Arms arms;
+        std::uint64_t pairs = 0;
+    };
+    std::map<std::string, Order> orders;  // by target
+    Waiting waiting;
+    std::map<std::string, std::string> before_upgrade;  // arm that was kept under an older kernel, by class
+    static constexpr unsigned kMostDropped = 10;  // dropped pairs in a row; then the candidate is set aside
+
+    [[nodiscard]] Notes& of(const std::string& name) { return notes_[name]; }
+    // Those of a new target if nothing is known.
+    [[nodiscard]] const Notes& of(const std::string& name) const;
+    // Why ARMS rest on target NAME; nullptr if they do not.
+    [[nodiscard]] const Rest* rest_of(const std::string& name, const Arms& arms) const;
+    // A comparison whose slots give no result rests for a while, twice as long each time: switching has a
+    // cost.
+    void put_off(const std::string& name, const Arms& arms, const std::string& why, std::uint64_t now);
+    // Seconds that a target, or all of them, lost today, which WALL (s since 1970) is part of.
+    [[nodiscard]] double lost(const std::string& name, std::int64_t wall) const;
+    [[nodiscard]] double lost(std::int64_t wall) const;
+    [[nodiscard]] bool is_spent(const std::string& name, std::int64_t wall, const Judging& judge) const {
+        return lost(name, wall) >= static_cast<double>(judge.budget.count());
+    }
+    // Takes the rates of workqueues that were seen at NOW (those not in RATES have none), where no pair
+    // counted since LAST: a pair's count is better, because its writes reset the kernel's counts to zero.
+    void see(const std::map<std::string, double>& rates, std::uint64_t last, std::uint64_t now);
+    void policy_changed();
+    // Ends rests that are over at NOW, and forgets all targets but NAMES.
+    template <class Names>
+    void tidy(const Names& names, std::uint64_t now) {
+        std::erase_if(notes_, [&](const auto& item) { return !names.contains(item.first); });
+        std::erase_if(orders, [&](const auto& item) { return !names.contains(item.first); });
+        for (auto& [name, notes] : notes_)
+            std::erase_if(notes.aside.rests, [now](const auto& rest) { return rest.second.until <= now; });
+    }
+
+  private:
+    std::map<std::string, Notes> notes_;
+};
 
 }  // namespace wq

@@ -189,9 +189,7 @@ Wish by_plan(const Target& target, const Waiting& waiting) {
     if (plan.finding == Finding::pods_unknown) return by_unknown_pods(target);
     const bool decided = target.step.kind != Step::Kind::waiting || target.step.next;
     if (plan.finding == Finding::change || decided) return by_step(target, waiting);
-    Wish out = baseline(state_of(plan.finding), plan.reason);
-    out.lacks_scope = plan.finding == Finding::unsupported;
-    return out;
+    return baseline(state_of(plan.finding), plan.reason);
 }
 
 }  // namespace

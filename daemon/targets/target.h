@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,10 +17,12 @@
 #include "owned/writer.h"
 #include "plan/plan.h"
 #include "policy/policy.h"
-#include "targets/conditions.h"
 #include "targets/step.h"
 
 namespace wq {
+
+// Whether udev opts a workqueue out (WQ_TUNED_IGNORE). Empty: not known yet, ask again.
+using OptedOut = std::function<std::optional<bool>(const std::string& workqueue)>;
 
 // A target that vanished has no state: it is forgotten.
 enum class State : std::uint8_t {
@@ -171,14 +174,6 @@ class TargetLog {
     std::set<std::string> said_;
 };
 
-// What the experiments say about the targets that wait for a verdict.
-struct Waiting {
-    std::string why = "waiting for a comparison";  // why no pair is measured
-    std::string unjudged = {};                     // why no comparison can be measured here; "" if they can
-    std::set<std::string> compared = {};           // the targets whose dense comparisons are measured now
-    friend bool operator==(const Waiting&, const Waiting&) = default;
-};
-
 // What all targets of one pass have in common.
 struct Circumstances {
     std::string observing = {};     // why nothing is written; "" if the policy is followed
@@ -192,7 +187,6 @@ struct Wish : Shown {
     std::optional<std::string> word = {};  // empty: its baseline
     std::optional<bool> strict = {};       // empty: unchanged
     bool hands_off = false;                // nothing is written, whatever the target holds
-    bool lacks_scope = false;              // its rule names a scope that this kernel does not have
 
     [[nodiscard]] const Shown& shown() const { return *this; }
     // Whether the files of ITEM have to change, according to the last look.

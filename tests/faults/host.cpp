@@ -30,7 +30,8 @@ Daemon::Daemon(Host& host)
     : host_(host),
       files_(Paths{host.tree.root()}),
       store_(Paths{host.tree.root()}.owned()),
-      verdicts_(Paths{host.tree.root()}.verdicts()) {
+      verdicts_(Paths{host.tree.root()}.verdicts()),
+      ledger_(Paths{host.tree.root()}.ledger(), Paths{host.tree.root()}.pairs(), record_, host.log) {
     auto lock = take_lock(Paths{host.tree.root()});
     if (!lock) {
         error_ = lock.error().text;
@@ -51,10 +52,12 @@ void Daemon::build() {
     engine_ = std::make_unique<Engine>(
         Engine::Edges{files_, store_, host_.log, [this]() -> Result<Topology> { return host_.topology; },
                       [](const std::string&) { return false; }, verdicts_, [this] { return host_.wall; },
-                      [this](const StepInput& input) { return experiment_->step(input); }},
+                      &ledger_.ledger(), &book_},
         host_.options.kernel);
     experiment_ = std::make_unique<Experiment>(Experiment::Edges{
         .engine = *engine_,
+        .book = book_,
+        .ledger = ledger_,
         .counters = host_.counters,
         .verdicts = verdicts_,
         .record = record_,

@@ -44,6 +44,8 @@ class Daemon {
     OwnedStore store_;
     VerdictStore verdicts_;
     WriteAtOnce record_;
+    LedgerFile ledger_;
+    OrderBook book_;
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<Experiment> experiment_;
 };

@@ -47,13 +47,13 @@ class CandidatesTest : public testing::Test {
             const auto found = entries_.find(k.reference + "/" + k.candidate);
             return found == entries_.end() ? nullptr : &found->second;
         };
-        const auto rests = [this](const Arms& arms) -> ArmRest {
-            const bool here = resting_ == arms.reference.name() + "/" + arms.candidate.name();
-            return here ? ArmRest{"it rests", suspect_} : ArmRest{};
+        const Rest resting{0, "it rests", suspect_};
+        const auto rests = [&](const Arms& arms) {
+            return resting_ == arms.reference.name() + "/" + arms.candidate.name() ? &resting : nullptr;
         };
         const auto refuses = [this](const std::string& word) { return word == refused_; };
-        return next_step({plan_.target, plan_, policy_, 8, key, {}, refuses, kNow},
-                         {entry, rests, before_upgrade_, spent_});
+        return next_step(
+            {plan_.target, plan_, policy_, 8, key, entry, {}, rests, refuses, before_upgrade_, spent_, kNow});
     }
     static std::string text_of(const std::optional<Arms>& arms) {
         return arms ? arms->reference.name() + "/" + arms->candidate.name() : "";
@@ -105,11 +105,6 @@ TEST_F(CandidatesTest, WhatRegressedRestsAndThenGoesOnWithWhatIsKnown) {
     EXPECT_EQ(next(), "cache_shard/cache sparse");
     EXPECT_EQ(step().kind, Step::Kind::reverted) << "and stays out meanwhile";
     EXPECT_FALSE(step().hold);
-}
-
-TEST_F(CandidatesTest, AVerdictOfTheFutureIsOfAClockThatWasWrong) {
-    known("cache_shard", "cache", regressed, 20, -kMonth);
-    EXPECT_EQ(next(), "cache_shard/cache sparse");
 }
 
 TEST_F(CandidatesTest, MaxPairsMakeASparseOne) {

@@ -2,333 +2,221 @@
 // decide() turns the facts about one target into its state, its reason and the word to write. Uses no files.
 #include "targets/target.h"
 
-#include <gmock/gmock.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "machine/udev.h"
 
 namespace wq {
 namespace {
 
-using testing::Optional;
-
 const Arm kSmt = {Scope::smt, "smt", {}};
 const Arm kNuma = {Scope::numa, "numa", {}};
 const Arm kDefault = {Scope::cache, "default", {}};
 
-class DecideTest : public testing::Test {
-  protected:
-    // The file holds `default (cache)`, and the plan is smt.
-    DecideTest() {
-        target_.store = &store_;
-        target_.now.name = "kcryptd";
-        target_.now.kind = Kind::unbound;
-        target_.now.inode = 1;
-        target_.now.scope = {"default", Scope::cache};
-        target_.now.strict = false;
-        target_.opted_out = false;
-        target_.last.main = "default";
-        target_.plan.now = Scope::cache;
-        plan(Finding::change, "smt: one shard per core");
-        target_.plan.planned = Scope::smt;
-    }
-    // A change is set first.
-    void plan(Finding finding, const std::string& reason) {
-        target_.plan.finding = finding;
-        target_.plan.reason = reason;
-        target_.step = {};
-        if (finding == Finding::change) {
-            target_.step.kind = Step::Kind::set;
-            target_.step.hold = kSmt;
-            target_.step.said = reason;
-        }
-    }
-    // The file holds WORD, which we wrote, and the entry is settled.
-    void hold(const std::string& word) {
-        with_entry().announce({word, {}});
-        with_entry().settle({word, target_.now.strict});
-        target_.now.scope = {word, scope_named(word)};
-        target_.last.main = word;
-    }
-    Owned& with_entry() { return target_.make_entry(); }
-    void refuse(const std::string& word) {
-        target_.refused = {{word, State::quarantined, "Operation not permitted"}};
-    }
-    [[nodiscard]] Wish wish() const { return decide(target_, all_); }
-    [[nodiscard]] Shown found() const { return as_found(target_, wish(), unsaved_); }
-    void expect(State state, const std::string& reason) const {
-        EXPECT_EQ(name_of(wish().state), name_of(state));
-        EXPECT_EQ(wish().reason, reason);
-    }
-    void expect_found(State state, const std::string& reason) const {
-        EXPECT_EQ(name_of(found().state), name_of(state));
-        EXPECT_EQ(found().reason, reason);
-    }
-    // The wish is to write WORD.
-    void expect_word(const std::string& word) const {
-        EXPECT_THAT(wish().word, Optional(word));
-        EXPECT_TRUE(wish().wants());
-    }
-    void expect_baseline() const {
-        EXPECT_EQ(wish().word, std::nullopt);
-        EXPECT_FALSE(wish().hands_off);
-    }
+// A target whose file holds `default (cache)`, and whose plan is smt, set first.
+struct Case {
+    OwnedStore store{""};
+    Target target;
+    std::string unsaved;
+    Circumstances all{.waiting = {.why = "waiting"}};
 
-    OwnedStore store_{""};
-    Target target_;
-    std::string unsaved_;
-    Circumstances all_{.waiting = {.why = "waiting: not busy"}};
+    Case() {
+        target.store = &store;
+        target.now.name = "kcryptd";
+        target.now.inode = 1;
+        target.now.scope = {"default", Scope::cache};
+        target.now.strict = false;
+        target.opted_out = false;
+        target.last.main = "default";
+        target.plan.now = Scope::cache;
+        target.plan.planned = Scope::smt;
+        plan(Finding::change, "plan");
+    }
+    void plan(Finding finding, const std::string& reason) {
+        target.plan.finding = finding;
+        target.plan.reason = reason;
+        target.step = {};
+        if (finding == Finding::change) step(Step::Kind::set, kSmt, reason);
+    }
+    void step(Step::Kind kind, std::optional<Arm> hold, const std::string& said) {
+        target.step = {};
+        target.step.kind = kind;
+        target.step.hold = std::move(hold);
+        target.step.said = said;
+    }
+    void next(Arm reference, Arm candidate, Course course = Course::dense) {
+        target.step.next = Arms{std::move(reference), std::move(candidate)};
+        target.step.course = course;
+    }
+    void compared() { all.waiting.compared = {"kcryptd"}; }
+    // The file holds WORD, which we wrote, and the entry is settled.
+    void hold(const std::string& word, std::optional<bool> strict = {}) {
+        entry().announce({word, strict});
+        if (strict) target.now.strict = strict;
+        entry().settle({word, target.now.strict});
+        target.now.scope = {word, scope_named(word)};
+        target.last.main = word;
+    }
+    Owned& entry() { return target.make_entry(); }
+    void refuse(const std::string& word) { target.refused = {{word, State::quarantined, "EPERM"}}; }
+    // "set: plan -> smt strict=1 (about to be applied: plan)": the wish, and what is shown before it is done
+    // if that differs.
+    [[nodiscard]] std::string text() const {
+        const Wish wish = decide(target, all);
+        const Shown found = as_found(target, wish, unsaved);
+        std::string out = fmt::format("{}: {} -> ", name_of(wish.state), wish.reason);
+        out += wish.hands_off ? "hands off" : wish.word.value_or("baseline");
+        if (wish.strict) out += fmt::format(" strict={:d}", *wish.strict);
+        if (found.state != wish.state || found.reason != wish.reason)
+            out += fmt::format(" ({}: {})", name_of(found.state), found.reason);
+        return out;
+    }
 };
 
-TEST_F(DecideTest, ThePlanIsApplied) {
-    expect(State::set, "smt: one shard per core");
-    expect_word("smt");
-    EXPECT_EQ(wish().strict, std::nullopt);
-    EXPECT_TRUE(wish().sets(target_));
-    expect_found(State::waiting, "about to be applied: smt: one shard per core");
-    hold("smt");
-    EXPECT_FALSE(wish().sets(target_));
-    expect_found(State::set, "smt: one shard per core");
-}
+struct Row {
+    const char* wish;
+    std::function<void(Case&)> given;
+};
 
-TEST_F(DecideTest, AStrictnessOfARuleIsSetAndGoesBackWithoutIt) {
-    hold("smt");
-    target_.plan.strict = target_.step.hold->strict = true;
-    EXPECT_TRUE(wish().sets(target_));
-    EXPECT_THAT(wish().strict, Optional(true));
-    with_entry().announce({"smt", true});
-    with_entry().settle({"smt", true});
-    target_.now.strict = true;
-    EXPECT_FALSE(wish().sets(target_));
-    target_.plan.strict = target_.step.hold->strict = {};
-    EXPECT_THAT(wish().strict, Optional(false)) << "as it was before us";
-    EXPECT_TRUE(wish().sets(target_));
-}
-
-TEST_F(DecideTest, WhatThePlanLeavesIsAtItsBaseline) {
-    const std::pair<Finding, State> cases[] = {{Finding::untouchable, State::unmanaged},
-                                               {Finding::unmanaged, State::unmanaged},
-                                               {Finding::leave, State::leave},
-                                               {Finding::followers, State::leave},
-                                               {Finding::unsupported, State::unsupported},
-                                               {Finding::in_place, State::as_planned}};
-    hold("smt");
-    for (const auto& [finding, state] : cases) {
-        plan(finding, "why");
-        expect(state, "why");
-        expect_baseline();
-        EXPECT_EQ(wish().lacks_scope, finding == Finding::unsupported);
-        expect_found(State::set, "left in force");
+void check(const std::vector<Row>& rows) {
+    for (const Row& row : rows) {
+        Case c;
+        row.given(c);
+        EXPECT_EQ(c.text(), row.wish) << "row " << &row - rows.data();
     }
 }
 
-TEST_F(DecideTest, AScopeThatTheKernelLacksIsNoNewsWhereAnOrderDecides) {
-    plan(Finding::unsupported, "this kernel has no cache_shard");
-    EXPECT_TRUE(wish().lacks_scope);
-    with_entry().hold(Holder::revert);
-    EXPECT_FALSE(wish().lacks_scope);
-    with_entry().hold(Holder::policy);
-    EXPECT_TRUE(wish().lacks_scope);
-    all_.observing = "mode is observe";
-    EXPECT_FALSE(wish().lacks_scope);
+TEST(Decide, ByPlan) {
+    check({
+        {"set: plan -> smt (waiting: about to be applied: plan)", [](Case&) {}},
+        {"set: plan -> smt (waiting: about to be tried again: plan)", [](Case& c) { c.target.failures = 1; }},
+        {"set: plan -> smt (waiting: no space)", [](Case& c) { c.unsaved = "no space"; }},
+        {"set: plan -> smt (quarantined: not put back)",
+         [](Case& c) { c.target.stuck = Target::kTries, c.target.stuck_why = "not put back"; }},
+        {"set: plan -> smt", [](Case& c) { c.hold("smt"); }},
+        {"unmanaged: why -> baseline", [](Case& c) { c.plan(Finding::untouchable, "why"); }},
+        {"unmanaged: why -> baseline", [](Case& c) { c.plan(Finding::unmanaged, "why"); }},
+        {"leave: why -> baseline", [](Case& c) { c.plan(Finding::leave, "why"); }},
+        {"leave: why -> baseline", [](Case& c) { c.plan(Finding::followers, "why"); }},
+        {"unsupported: why -> baseline", [](Case& c) { c.plan(Finding::unsupported, "why"); }},
+        {"as-planned: why -> baseline", [](Case& c) { c.plan(Finding::in_place, "why"); }},
+        {"leave: why -> baseline (set: left in force)",
+         [](Case& c) { c.hold("smt"), c.plan(Finding::leave, "why"); }},
+        {"set: plan -> smt strict=1 (waiting: about to be applied: plan)",
+         [](Case& c) { c.hold("smt"), c.target.plan.strict = c.target.step.hold->strict = true; }},
+        // A strictness that we wrote goes back if no rule asks for it any more.
+        {"set: plan -> smt strict=0 (waiting: about to be applied: plan)",
+         [](Case& c) { c.hold("smt", true); }},
+        {"quarantined: EPERM -> baseline", [](Case& c) { c.refuse("smt"); }},
+        {"set: plan -> smt (waiting: about to be applied: plan)", [](Case& c) { c.refuse("cpu"); }},
+    });
 }
 
-TEST_F(DecideTest, WhileObservingOnlyBaselinesAreWritten) {
-    all_.observing = "switched off";
-    expect(State::waiting, "observing: switched off; plan: smt: one shard per core");
-    expect_baseline();
-    for (const Holder holder : {Holder::pin, Holder::revert, Holder::slot}) {
-        with_entry().hold(holder, "cpu");
-        expect_baseline();
-    }
-    target_.in_slot = true;
-    expect_baseline();
-    plan(Finding::leave, "a rule says so");
-    expect(State::leave, "a rule says so");
-}
-
-TEST_F(DecideTest, WhatAnExternalWriterHoldsIsLeftWhateverElseIsSo) {
-    target_.external = "numa";
-    for (const bool observing : {false, true}) {
-        all_.observing = observing ? "switched off" : "";
-        for (const Holder holder : {Holder::policy, Holder::pin, Holder::revert, Holder::slot}) {
-            with_entry().hold(holder, "cpu");
-            EXPECT_EQ(target_.holder(), Holder::external);
-            expect(State::external, "an external writer wrote 'numa'");
-            EXPECT_TRUE(wish().hands_off);
-            expect_found(State::external, "an external writer wrote 'numa'");
+TEST(Decide, WhatOthersHoldIsLeft) {
+    for (const Holder holder : {Holder::policy, Holder::pin, Holder::revert, Holder::slot})
+        for (const char* observing : {"", "off"}) {
+            Case c;
+            c.target.external = "numa";
+            c.entry().hold(holder, "cpu");
+            c.all.observing = observing;
+            EXPECT_EQ(c.text(), "external: an external writer wrote 'numa' -> hands off");
+            EXPECT_EQ(c.target.holder(), Holder::external);
         }
-    }
+    const auto unprocessed = [](Case& c) {
+        c.target.now.untouchable = kNotProcessedByUdev;
+        c.hold("smt");
+        c.entry().hold(Holder::pin, "smt");
+    };
+    check({
+        {"waiting: udev has not processed it yet -> hands off", unprocessed},
+        {"waiting: observing: off; plan: plan -> baseline (set: left in force)",
+         [&](Case& c) { unprocessed(c), c.all.observing = "off"; }},
+        {"comparing: plan -> hands off", [](Case& c) { c.entry(), c.target.in_slot = true; }},
+        // An entry that says `slot` is an earlier daemon's.
+        {"set: plan -> smt (waiting: about to be applied: plan)",
+         [](Case& c) { c.entry().hold(Holder::slot); }},
+        {"waiting: observing: off; plan: plan -> baseline", [](Case& c) { c.all.observing = "off"; }},
+        {"waiting: observing: off; plan: plan -> baseline",
+         [](Case& c) { c.all.observing = "off", c.entry().hold(Holder::pin, "cpu"); }},
+        {"waiting: observing: off; plan: plan -> baseline",
+         [](Case& c) { c.all.observing = "off", c.entry(), c.target.in_slot = true; }},
+        {"leave: a rule -> baseline",
+         [](Case& c) { c.all.observing = "off", c.plan(Finding::leave, "a rule"); }},
+        {"leave: unknown -> hands off", [](Case& c) { c.plan(Finding::pods_unknown, "unknown"); }},
+        {"set: unknown -> hands off",
+         [](Case& c) { c.hold("smt"), c.plan(Finding::pods_unknown, "unknown"); }},
+        // An arm of a slot is no decision: what was in force before it comes back.
+        {"leave: unknown -> baseline (set: left in force)",
+         [](Case& c) {
+             c.hold("smt"), c.plan(Finding::pods_unknown, "unknown"), c.entry().hold(Holder::slot);
+         }},
+        {"set: unknown -> smt",
+         [](Case& c) {
+             c.hold("smt"), c.plan(Finding::pods_unknown, "unknown"), c.entry().hold(Holder::slot);
+             c.target.held = "smt";
+         }},
+    });
 }
 
-TEST_F(DecideTest, WhatUdevMaySetAsideIsLeftUntilThatIsKnown) {
-    target_.opted_out.reset();
-    target_.now.untouchable = kNotProcessedByUdev;
-    hold("smt");
-    with_entry().hold(Holder::pin, "smt");
-    EXPECT_EQ(target_.holder(), Holder::udev);
-    expect(State::waiting, kNotProcessedByUdev);
-    EXPECT_TRUE(wish().hands_off);
-    all_.observing = "switched off";
-    expect_baseline();
+TEST(Decide, Orders) {
+    check({
+        {"pinned: by an operator's order -> cpu (waiting: about to be applied: by an operator's order)",
+         [](Case& c) { c.entry().hold(Holder::pin, "cpu"); }},
+        {"pinned: by an operator's order -> smt strict=0 (waiting: about to be applied: by an operator's "
+         "order)",
+         [](Case& c) { c.hold("smt", true), c.entry().hold(Holder::pin, "smt"); }},
+        {"quarantined: EPERM -> baseline",
+         [](Case& c) { c.entry().hold(Holder::pin, "cpu"), c.refuse("cpu"); }},
+        {"pinned: by an operator's order -> hands off",
+         [](Case& c) { c.entry().hold(Holder::pin, "cpu"), c.all.pods_unknown = "CPU 3"; }},
+        {"reverted: by an operator's order -> baseline (set: left in force)",
+         [](Case& c) { c.hold("smt"), c.entry().hold(Holder::revert); }},
+        {"reverted: `writeback` must stay -> baseline",
+         [](Case& c) { c.entry().hold(Holder::revert, "`writeback` must stay"); }},
+    });
 }
 
-TEST_F(DecideTest, WhatIsInASlotIsLeftToIt) {
-    with_entry().hold(Holder::slot);
-    EXPECT_EQ(target_.holder(), Holder::policy) << "of an earlier daemon";
-    target_.in_slot = true;
-    EXPECT_EQ(target_.holder(), Holder::slot);
-    expect(State::comparing, "smt: one shard per core");
-    EXPECT_TRUE(wish().hands_off);
-}
-
-TEST_F(DecideTest, APinHoldsAScopeAndNoStrictness) {
-    with_entry().hold(Holder::pin, "cpu");
-    expect(State::pinned, "by an operator's order");
-    expect_word("cpu");
-    EXPECT_EQ(wish().strict, std::nullopt);
-    with_entry().strict = Attribute{Knob::strict, "0", {"1"}};
-    EXPECT_THAT(wish().strict, Optional(false));
-}
-
-TEST_F(DecideTest, APinThatTheKernelRefusedIsAtItsBaseline) {
-    with_entry().hold(Holder::pin, "cpu");
-    refuse("cpu");
-    expect(State::quarantined, "Operation not permitted");
-    expect_baseline();
-}
-
-TEST_F(DecideTest, APinIsNotWrittenAnewWhilePodsAreUnknown) {
-    with_entry().hold(Holder::pin, "cpu");
-    all_.pods_unknown = "CPU 3 was offline at boot";
-    expect(State::pinned, "by an operator's order");
-    EXPECT_FALSE(wish().sets(target_));
-    EXPECT_TRUE(wish().hands_off) << "nor put back";
-}
-
-TEST_F(DecideTest, WhatIsRevertedIsAtItsBaseline) {
-    hold("smt");
-    with_entry().hold(Holder::revert);
-    expect(State::reverted, "by an operator's order");
-    expect_baseline();
-    with_entry().note = "`writeback` must stay";
-    expect(State::reverted, "`writeback` must stay");
-}
-
-TEST_F(DecideTest, WhatIsSetFirstIsComparedAfterwards) {
-    target_.step.next = Arms{kDefault, kSmt};
-    target_.step.course = Course::dense;
-    expect(State::set, "smt: one shard per core; waiting: not busy");
-    all_.waiting.unjudged = "no BPF";
-    expect(State::set, "smt: one shard per core; not watched: no BPF");
-    all_.waiting.unjudged.clear();
-    all_.waiting.compared = {"kcryptd"};
-    expect(State::comparing, "smt: one shard per core; waiting: not busy");
-    expect_word("smt");
-}
-
-TEST_F(DecideTest, WhilePodsAreUnknownNothingIsWrittenAndNothingTakenBack) {
-    plan(Finding::pods_unknown, "pods unknown");
-    expect(State::leave, "pods unknown");
-    EXPECT_TRUE(wish().hands_off);
-    hold("smt");
-    expect(State::set, "pods unknown");
-    EXPECT_TRUE(wish().hands_off);
-    with_entry().hold(Holder::slot);
-    expect(State::leave, "pods unknown");
-    expect_baseline();
-    target_.held = "smt";
-    expect(State::set, "pods unknown");
-    EXPECT_EQ(wish().word, "smt") << "it was kept before the slot";
-}
-
-TEST_F(DecideTest, UnjudgedItWaitsForAComparison) {
-    target_.step = {};
-    expect(State::waiting, "waiting: not busy; plan: smt: one shard per core");
-    expect_baseline();
-    target_.step.next = Arms{kDefault, kSmt};
-    target_.step.course = Course::dense;
-    expect(State::waiting, "waiting: not busy; plan: smt: one shard per core");
-    all_.waiting.compared = {"writeback"};
-    expect(State::waiting, "waiting: not busy; plan: smt: one shard per core");
-    all_.waiting.compared = {"kcryptd"};
-    expect(State::comparing, "waiting: not busy; plan: smt: one shard per core");
-    target_.step.course = Course::sparse;
-    expect(State::waiting, "waiting: not busy; plan: smt: one shard per core");
-}
-
-TEST_F(DecideTest, AScopeThatOnlyTheSearchNamesWaitsToo) {
-    plan(Finding::in_place, "in place");
-    target_.step.next = Arms{kDefault, kNuma};
-    target_.step.course = Course::dense;
-    expect(State::waiting, "waiting: not busy; plan: in place");
-    refuse("numa");
-    expect(State::quarantined, "Operation not permitted");
-    expect_baseline();
-}
-
-TEST_F(DecideTest, WhereThePlanIsRefusedTheSearchGoesOn) {
-    refuse("smt");
-    target_.step = {};
-    expect(State::quarantined, "Operation not permitted");
-    target_.step.next = Arms{kDefault, kNuma};
-    target_.step.course = Course::dense;
-    expect(State::waiting,
-           "waiting: not busy; plan: smt: one shard per core; 'smt' was refused: Operation not permitted");
-    expect_baseline();
-}
-
-TEST_F(DecideTest, WhatTheLedgerKeptIsHeld) {
-    target_.step.kind = Step::Kind::kept;
-    target_.step.hold = kNuma;
-    target_.step.said = "numa against cache: improved";
-    expect(State::kept, "numa against cache: improved");
-    expect_word("numa");
-    target_.step.next = Arms{kNuma, kSmt};
-    target_.step.course = Course::dense;
-    expect(State::kept, "numa against cache: improved; waiting: not busy");
-    all_.waiting.compared = {"kcryptd"};
-    expect(State::comparing, "numa against cache: improved; waiting: not busy");
-    expect_word("numa");
-    refuse("numa");
-    expect(State::quarantined, "Operation not permitted");
-    expect_baseline();
-}
-
-TEST_F(DecideTest, WhatRegressedIsAtItsBaseline) {
-    target_.step = {};
-    target_.step.kind = Step::Kind::reverted;
-    target_.step.said = "smt against cache: regressed";
-    target_.step.course = Course::resting;
-    expect(State::reverted, "smt against cache: regressed");
-    expect_baseline();
-    target_.step.course = Course::sparse;
-    expect(State::waiting, "smt against cache: regressed; waiting: not busy");
-    target_.step.course = Course::dense;
-    all_.waiting.compared = {"kcryptd"};
-    expect(State::comparing, "smt against cache: regressed; waiting: not busy");
-    target_.step.hold = kNuma;
-    expect_word("numa");
-}
-
-TEST_F(DecideTest, WhatWasRefusedIsNotTriedAgain) {
-    refuse("smt");
-    expect(State::quarantined, "Operation not permitted");
-    expect_baseline();
-    refuse("cpu");
-    expect_word("smt");
-}
-
-TEST_F(DecideTest, WhatIsShownSaysWhatComesNext) {
-    target_.failures = 1;
-    expect_found(State::waiting, "about to be tried again: smt: one shard per core");
-    unsaved_ = "its baseline cannot be saved: No space left on device";
-    expect_found(State::waiting, "its baseline cannot be saved: No space left on device");
-    target_.stuck = Target::kTries - 1;
-    expect_found(State::waiting, "its baseline cannot be saved: No space left on device");
-    target_.stuck = Target::kTries;
-    target_.stuck_why = "not put back to 'default': Invalid argument";
-    expect_found(State::quarantined, "not put back to 'default': Invalid argument");
+TEST(Decide, ByLedger) {
+    const auto waiting = [](Case& c) { c.step(Step::Kind::waiting, {}, ""); };
+    const auto kept = [](Case& c) { c.hold("numa"), c.step(Step::Kind::kept, kNuma, "won"); };
+    const auto lost = [](Case& c) { c.step(Step::Kind::reverted, {}, "lost"); };
+    check({
+        {"waiting: waiting; plan: plan -> baseline", waiting},
+        {"waiting: waiting; plan: plan -> baseline", [&](Case& c) { waiting(c), c.next(kDefault, kSmt); }},
+        {"comparing: waiting; plan: plan -> baseline",
+         [&](Case& c) { waiting(c), c.next(kDefault, kSmt), c.compared(); }},
+        {"waiting: waiting; plan: plan -> baseline",
+         [&](Case& c) { waiting(c), c.next(kDefault, kSmt, Course::sparse), c.compared(); }},
+        {"quarantined: EPERM -> baseline", [&](Case& c) { waiting(c), c.refuse("smt"); }},
+        {"waiting: waiting; plan: plan; 'smt' was refused: EPERM -> baseline",
+         [&](Case& c) { waiting(c), c.refuse("smt"), c.next(kDefault, kNuma); }},
+        {"waiting: waiting; plan: in place -> baseline",
+         [](Case& c) { c.plan(Finding::in_place, "in place"), c.next(kDefault, kNuma); }},
+        {"quarantined: EPERM -> baseline",
+         [](Case& c) { c.plan(Finding::in_place, "in place"), c.next(kDefault, kNuma), c.refuse("numa"); }},
+        {"set: plan; waiting -> smt", [](Case& c) { c.hold("smt"), c.next(kDefault, kSmt); }},
+        {"set: plan; not watched: no BPF -> smt",
+         [](Case& c) { c.hold("smt"), c.next(kDefault, kSmt), c.all.waiting.unjudged = "no BPF"; }},
+        {"comparing: plan; waiting -> smt",
+         [](Case& c) { c.hold("smt"), c.next(kDefault, kSmt), c.compared(); }},
+        {"kept: won -> numa", kept},
+        {"kept: won; waiting -> numa", [&](Case& c) { kept(c), c.next(kNuma, kSmt); }},
+        {"comparing: won; waiting -> numa", [&](Case& c) { kept(c), c.next(kNuma, kSmt), c.compared(); }},
+        {"quarantined: EPERM -> baseline (set: left in force)", [&](Case& c) { kept(c), c.refuse("numa"); }},
+        {"reverted: lost -> baseline", [&](Case& c) { lost(c), c.target.step.course = Course::resting; }},
+        {"waiting: lost; waiting -> baseline",
+         [&](Case& c) { lost(c), c.target.step.course = Course::sparse; }},
+        {"comparing: lost; waiting -> baseline",
+         [&](Case& c) { lost(c), c.target.step.course = Course::dense, c.compared(); }},
+        {"reverted: lost -> numa",
+         [](Case& c) { c.hold("numa"), c.step(Step::Kind::reverted, kNuma, "lost"); }},
+    });
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 namespace wq {
 namespace {
 
-using test::fixed;
 using test::rule_for_all;
 using test::wq_path;
 using testing::ElementsAre;
@@ -82,15 +81,6 @@ TEST_P(EngineUnread, LeavesWhatAnEarlierLifeHasSet) {
     EXPECT_THAT(files_->asked, IsEmpty());
 }
 
-TEST_P(EngineUnread, IsPutBackAtTheEnd) {
-    reconcile(1);
-    hide();
-    reconcile(1);
-    engine_->restore_all();
-    EXPECT_THAT(files_->asked, ElementsAre("kcryptd=smt", "kcryptd=default"));
-    EXPECT_THAT(on_disk(), IsEmpty());
-}
-
 TEST_P(EngineUnread, OfAnEarlierLifeHearsTheOrderToRevertAll) {
     revert_all_of_an_earlier_life();
     show();
@@ -99,28 +89,10 @@ TEST_P(EngineUnread, OfAnEarlierLifeHearsTheOrderToRevertAll) {
     EXPECT_THAT(scope("kcryptd"), testing::StartsWith("default"));
 }
 
-TEST_P(EngineUnread, OfAnEarlierLifeHearsTheReload) {
-    revert_all_of_an_earlier_life();
-    engine_->set_policy(kcryptd_only());
-    show();
-    reconcile(1);
-    EXPECT_EQ(state("kcryptd"), State::set);
-}
-
 INSTANTIATE_TEST_SUITE_P(Each, EngineUnread,
                          testing::Values(wq_path("kcryptd", "max_active"), wq_path("kcryptd", "cpumask"),
                                          wq_path("kcryptd", "affinity_strict"), wq_path("kcryptd", "per_cpu"),
                                          "sys/devices/virtual/workqueue/cpumask"));
-
-TEST_F(EngineFaults, SeesAnothersWordBesideAFileThatCannotBeRead) {
-    reconcile(1);
-    const std::string file = wq_path("kcryptd", "max_active");
-    tree_.remove(file);
-    tree_.add(test::Dir(file));
-    set_scope("kcryptd", "numa\n");
-    reconcile(1);
-    EXPECT_EQ(state("kcryptd"), State::external);
-}
 
 // ---- refusals
 
@@ -160,36 +132,6 @@ TEST_F(EngineFaults, TriesABusyKernelThreeTimesThenQuarantines) {
     EXPECT_EQ(log_.count(Event::quarantined), 1U);
 }
 
-TEST_F(EngineFaults, DoesNotAskForTriesThatItWillNotMake) {
-    fail_writes({EBUSY});
-    reconcile(1);
-    engine_->observe("switched off");
-    reconcile(1);
-    EXPECT_FALSE(engine_->wants_retry()) << "otherwise the retry timer fires forever";
-}
-
-TEST_F(EngineFaults, ForgetsATargetThatVanishesInTheMiddle) {
-    files_->on_write = [&](const auto&, const auto&) {
-        tree_.remove("sys/devices/virtual/workqueue/kcryptd");
-        return 0;
-    };
-    reconcile(1);
-    EXPECT_FALSE(engine_->targets().contains("kcryptd"));
-    EXPECT_THAT(on_disk(), IsEmpty());
-    EXPECT_EQ(log_.at_least(LOG_WARNING), 0U);
-    reconcile(1);
-}
-
-TEST_F(EngineFaults, DoesNotTakeItsOwnWriteForForeignWhereReadingBackFailed) {
-    int reads = 0;
-    files_->on_read = [&](const auto&) { return ++reads == 2 ? ENOMEM : 0; };
-    reconcile(1);
-    EXPECT_EQ(scope("kcryptd"), "smt");
-    reconcile(2);
-    EXPECT_EQ(state("kcryptd"), State::set) << reason("kcryptd");
-    EXPECT_EQ(log_.count(Event::external), 0U);
-}
-
 TEST_F(EngineFaults, TriesABaselineThatCannotBePutBackThreeTimesAndAgainAtTheEnd) {
     reconcile(1);
     fail_writes({EPERM, EPERM, EPERM});
@@ -207,23 +149,6 @@ TEST_F(EngineFaults, TriesABaselineThatCannotBePutBackThreeTimesAndAgainAtTheEnd
     EXPECT_THAT(on_disk(), IsEmpty());
 }
 
-TEST_F(EngineFaults, WhatWasPutBackInTheEndHasTheReasonForWhichItWas) {
-    Policy policy = kcryptd_only();
-    policy.rules[0].strict = true;
-    engine_->set_policy(policy);
-    files_->on_write_strict = [](const auto&) { return EPERM; };
-    files_->on_write = [left = 1](const auto&, const auto& word) mutable {
-        return word == "default" && left-- > 0 ? EBUSY : 0;
-    };
-    reconcile(1);
-    ASSERT_THAT(reason("kcryptd"), HasSubstr("not put back to 'default'"));
-    reconcile(2);
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(state("kcryptd"), State::quarantined);
-    EXPECT_THAT(reason("kcryptd"), HasSubstr("Operation not permitted"));
-    EXPECT_THAT(reason("kcryptd"), testing::Not(HasSubstr("not put back")));
-}
-
 TEST_F(EngineFaults, WhatIsToStayAgainIsPutBackAtOnceTheNextTime) {
     reconcile(1);
     fail_writes({EPERM, EPERM, EPERM});
@@ -238,31 +163,6 @@ TEST_F(EngineFaults, WhatIsToStayAgainIsPutBackAtOnceTheNextTime) {
     engine_->observe("switched off");
     reconcile(1);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_THAT(on_disk(), IsEmpty());
-}
-
-// ---- kernels that store another word
-
-class Prefixes : public EngineFaults {
-  protected:
-    Prefixes() {
-        files_->prefixes = true;
-        kernel_ = test::kernel_72();  // claims to have cache_shard, but does not
-        const Policy policy = kcryptd_only(fixed(Scope::cache_shard));
-        restart();
-        files_->prefixes = true;
-        engine_->set_policy(policy);
-    }
-};
-
-TEST_F(Prefixes, LeaveTheBaselineAndSayUnsupported) {
-    reconcile(4);
-    EXPECT_THAT(files_->asked, ElementsAre("kcryptd=cache_shard", "kcryptd=default"));
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(state("kcryptd"), State::unsupported);
-    EXPECT_THAT(reason("kcryptd"), HasSubstr("stored 'cache' for 'cache_shard'"));
-    EXPECT_EQ(log_.count(Event::unsupported), 1U);
-    EXPECT_EQ(log_.count(Event::external), 0U);
     EXPECT_THAT(on_disk(), IsEmpty());
 }
 
@@ -294,26 +194,6 @@ TEST_F(EngineFaults, WhoeverMakesAFileUnreadableForAMomentIsNoWriter) {
         EXPECT_EQ(state("kcryptd"), State::set) << reason("kcryptd");
         EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "smt 1");
     }
-}
-
-TEST_F(EngineFaults, OtherWritersAreLeftAloneUntilAReload) {
-    reconcile(1);
-    set_scope("kcryptd", "numa");
-    reconcile(3);
-    EXPECT_EQ(scope("kcryptd"), "numa");
-    EXPECT_EQ(state("kcryptd"), State::external);
-    EXPECT_THAT(reason("kcryptd"), HasSubstr("'numa'"));
-    EXPECT_EQ(log_.count(Event::external), 1U);
-    EXPECT_EQ(log_.lines.back().text,
-              "kcryptd: holds 'numa', which an external writer wrote; it is left alone until 'default' (the "
-              "baseline) is back and the policy is reloaded");
-    set_scope("kcryptd", "default (cache)");  // back at the baseline: still external
-    reconcile(2);
-    EXPECT_EQ(state("kcryptd"), State::external);
-    EXPECT_EQ(files_->writes(), 1U);
-    engine_->set_policy(kcryptd_only());
-    reconcile(1);
-    EXPECT_EQ(state("kcryptd"), State::set);
 }
 
 TEST_F(EngineFaults, AnotherWriterOfTheDefaultMovesItsFollowersAndNotUs) {
@@ -364,15 +244,5 @@ TEST_F(EngineHeld, FollowersOfARefusedDefaultArePlannedForThemselves) {
     EXPECT_EQ(state("@default"), State::quarantined);
     EXPECT_EQ(scope("kcryptd"), "smt") << name_of(state("kcryptd")) << " " << reason("kcryptd");
 }
-TEST_F(EngineHeld, PinOnRecordWhilePodsUnknownAfterRestart) {
-    ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
-    engine_->observe("x");
-    engine_->reconcile();
-    restart();
-    topology_.warnings = {"CPU 3 is odd"};
-    engine_->reconcile();
-    EXPECT_EQ(asked(), 0U) << "pods unknown forbids new writes";
-}
-
 }  // namespace
 }  // namespace wq

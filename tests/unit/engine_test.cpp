@@ -19,20 +19,8 @@ using test::without;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Key;
 
 class EngineTest : public test::Rig {};
-
-TEST_F(EngineTest, AppliesThePlan) {
-    engine_->reconcile();
-    EXPECT_THAT(files_->asked, ElementsAre("kcryptd=smt", "writeback=smt"));
-    EXPECT_EQ(scope("kcryptd"), "smt");
-    EXPECT_EQ(state("kcryptd"), State::set);
-    EXPECT_EQ(state("@default"), State::unmanaged);
-    EXPECT_EQ(default_scope(), "cache");
-    EXPECT_EQ(log_.count(Event::applied), 2U);
-    EXPECT_EQ(engine_->writes(), 2U);
-}
 
 TEST_F(EngineTest, WritesNothingWhereThePlanIsInPlace) {
     topology_ = test::machine({.sockets = 3, .cores = 4, .threads = 2});
@@ -96,7 +84,7 @@ TEST_F(EngineTest, WritesNothingThatUdevHasNotProcessed) {
     EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_EQ(reason("kcryptd"), "udev has not processed it yet");
     EXPECT_FALSE(engine_->pin("kcryptd", "smt"));
-    EXPECT_FALSE(engine_->may_try("kcryptd"));
+    EXPECT_TRUE(engine_->ask("kcryptd", Use::compare));
     unprocessed_ = {"writeback"};
     engine_->reconcile();  // udev is asked again at each look
     EXPECT_EQ(scope("kcryptd"), "smt");
@@ -227,10 +215,8 @@ TEST_F(EngineDefault, StaysOnceAFollowerMustBeLeft) {
         EXPECT_EQ(state("@default"), State::reverted);
         EXPECT_THAT(reason("@default"), HasSubstr("`left-1` (left by the rule at rules.toml:3)"));
         EXPECT_THAT(reason("@default"), HasSubstr("before a reload"));
-        for (const auto& refused : {engine_->pin("@default", "smt"), engine_->may_try("@default")}) {
-            ASSERT_FALSE(refused);
-            EXPECT_THAT(refused.error().text, HasSubstr("left-1"));
-        }
+        EXPECT_THAT(engine_->pin("@default", "smt").error().text, HasSubstr("left-1"));
+        EXPECT_THAT(engine_->ask("@default", Use::compare)->why, HasSubstr("left-1"));
         tree_.remove("sys/devices/virtual/workqueue/left-1");
         restart();
         engine_->reconcile();
@@ -251,14 +237,6 @@ TEST_F(EngineDefault, WritesWhoDiffersFirstAndThenTheDefault) {
     use(rule_for_all(leave()));
     EXPECT_EQ(default_scope(), "cache");
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
-}
-
-TEST_F(EngineDefault, HandsAFollowerOverToTheDefault) {
-    engine_->reconcile();
-    EXPECT_EQ(scope("kcryptd"), "smt");
-    use(managed());
-    EXPECT_EQ(scope("kcryptd"), "default (smt)");
-    EXPECT_THAT(on_disk(), ElementsAre(Key("@default")));
 }
 
 // When a CPU comes online, the kernel resets the workers of strict workqueues to all CPUs

@@ -43,28 +43,6 @@ class ExperimentEnds : public test::ExperimentRig {
     [[nodiscard]] std::uint64_t dropped() const { return experiment_->totals().pairs_dropped; }
 };
 
-TEST_F(ExperimentEnds, ATargetThatTurnsExternalLeavesAndTheOthersGoOn) {
-    into_slot();
-    set_scope("kcryptd", "numa");
-    run_slot();
-    EXPECT_EQ(state("kcryptd"), State::external);
-    EXPECT_EQ(scope("kcryptd"), "numa");
-    EXPECT_EQ(pairs(), 1U);
-    EXPECT_EQ(log_.count(Event::comparison_cut_off), 1U);
-    EXPECT_EQ(scope("writeback"), "default (cache)");
-    EXPECT_EQ(entry("kcryptd", "cache", "smt"), nullptr) << "it says nothing of an arm";
-}
-
-TEST_F(ExperimentEnds, AForeignWriteInTheLastWindowStays) {
-    into_slot();
-    ASSERT_TRUE(run_until([this] { return std::ranges::count(counters_.asked, "pause kcryptd") == 2; }, 10));
-    set_scope("kcryptd", "numa");
-    run_slot();
-    EXPECT_EQ(scope("kcryptd"), "numa");
-    EXPECT_EQ(state("kcryptd"), State::external);
-    EXPECT_EQ(entry("kcryptd", "cache", "smt"), nullptr) << "the pair says nothing";
-}
-
 // The counters identify a workqueue by its address.
 TEST_F(ExperimentEnds, AWorkqueueOfTheSameNameIsAttachedAnew) {
     run_slot();
@@ -91,32 +69,6 @@ TEST_F(ExperimentEnds, AnotherSchedulerIsAnotherComparison) {
     const std::uint64_t known = pairs();
     run_slot();
     EXPECT_EQ(pairs(), known) << "in the middle of a slot: no pair of either";
-}
-
-TEST_F(ExperimentEnds, AnOrderedComparisonThatStarvesItsLoadEnds) {
-    experiment_->pause(true);
-    run(30);
-    pace_ = [](const auto&, const std::string& word) { return word == "numa" ? 200.0 : 10'000.0; };
-    ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
-    ASSERT_TRUE(run_to_verdict());
-    expect_told("numa", "less than a third");
-    EXPECT_LE(experiment_->totals().windows_lost, 3U);
-    const std::uint64_t known = pairs();
-    run(600);
-    EXPECT_EQ(pairs(), known);
-}
-
-TEST_F(ExperimentEnds, AWorkqueueThatIsAnotherOneOrHasAnotherMaskLeaves) {
-    into_slot();
-    recreate("kcryptd");
-    run_slot();
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(pairs(), 1U);
-    into_slot();
-    tree_.write(test::wq_path("kcryptd", "cpumask"), "fff\n");
-    run_slot();
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(pairs(), 2U);
 }
 
 // If an operator disables writes because a window does harm, that window must still count.
@@ -152,17 +104,6 @@ TEST_F(ExperimentEnds, WhatEndsTheSlotAtOnceCountsAgainstTheArmThatRan) {
     EXPECT_EQ(view("writeback")->decision.pairs, known + 1);
 }
 
-TEST_F(ExperimentEnds, OtherCountersMakeAnotherComparison) {
-    for (int i = 0; i < 3; i++) run_slot();
-    Policy policy = engine_->policy();
-    policy.judge.counters = {{"exec", false}};
-    use(policy);
-    EXPECT_FALSE(view("kcryptd")->decision.pairs);
-    policy.judge.counters = {{"latency", false}};
-    use(policy);
-    EXPECT_EQ(view("kcryptd")->decision.pairs, 3U) << "nothing is forgotten";
-}
-
 TEST_F(ExperimentEnds, WhatDisturbsBothWindowsDropsThePair) {
     tree_.write("proc/stat", "cpu 0 0 0 1000 0 0 0 0\n");
     const std::function<void()> changes[] = {
@@ -190,18 +131,6 @@ TEST_F(ExperimentEnds, AWriteThatFailsIsTriedLessAndLess) {
     EXPECT_LT(experiment_->totals().cut_off, 12U);
     EXPECT_GT(experiment_->totals().cut_off, 3U);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
-}
-
-TEST_F(ExperimentEnds, TheSearchGoesOnWithoutWhatTheKernelRefuses) {
-    start(tune());
-    refuse("smt", EINVAL);
-    ASSERT_TRUE(run_until([this] { return experiment_->totals().cut_off == 1; }, 60));
-    EXPECT_THAT(engine_->targets().at("kcryptd").reason, HasSubstr("; 'smt' was refused: "));
-    ASSERT_TRUE(run_until([this] {
-        const auto view = experiment_->view_of("kcryptd");
-        return view && view->arms.candidate.word == "cpu" && view->measuring;
-    }));
-    EXPECT_EQ(experiment_->totals().cut_off, 1U) << "smt was not tried again";
 }
 
 // kill -9 in a window: the next daemon finds the record of the slot, and the window counts against the arm
@@ -294,21 +223,6 @@ TEST_F(ExperimentEnds, OnlyWhatIsJudgedIsAskedFor) {
     }
 }
 
-TEST_F(ExperimentEnds, WhatNoRuleNamesAnyMoreLeavesItsSlot) {
-    tree_.write("sys/devices/system/cpu/isolated", "2\n");
-    Policy policy = smt_alone();
-    policy.rules.insert(policy.rules.begin(), {{"*b*"}, {}, {}, {"rules.toml", 9}});
-    policy.rules.insert(policy.rules.begin(), {{"kcrypt*"}, {}, {}, {"rules.toml", 5}});
-    start(policy);
-    ASSERT_TRUE(run_to_slot());
-    ASSERT_TRUE(experiment_->is_measuring());
-    engine_->set_policy(smt_alone());
-    experiment_->policy_changed();
-    reconcile();
-    EXPECT_FALSE(experiment_->is_measuring());
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-}
-
 TEST_F(ExperimentEnds, WhereBpfIsDeniedWhatIsLeftJudges) {
     Policy policy = smt_alone();
     tree_.add(test::Dir("run/app", {test::File("cost", "5\n")}));
@@ -359,19 +273,6 @@ TEST_F(ExperimentEnds, AnOrderComparesAtOnceAndTellsWithoutDeciding) {
     EXPECT_FALSE(experiment_->order("none", ""));
 }
 
-TEST_F(ExperimentEnds, OrdersForAClassCountThePairsOfAllOfIt) {
-    add_class();
-    use_traffic({"kcryptd-254:0", "kcryptd-254:1"});
-    reconcile();
-    experiment_->pause(true);
-    noise_ = 0.05;
-    for (const char* name : {"kcryptd-254:0", "kcryptd-254:1"}) ASSERT_TRUE(experiment_->order(name, "numa"));
-    ASSERT_TRUE(run_until([this] { return verdicts_->records().size() == 2; }, 1200));
-    EXPECT_EQ(pairs(), 64U);
-    EXPECT_NE(verdicts_->records()[0].target, verdicts_->records()[1].target);
-    EXPECT_EQ(last().reason, "max_pairs");
-}
-
 TEST_F(ExperimentEnds, AnOrderComparesWithWhatIsInForce) {
     cost_ = [](const auto&, const std::string& word) { return word == "smt" ? 0.7 : 1.0; };
     use_traffic({"kcryptd"});
@@ -379,20 +280,6 @@ TEST_F(ExperimentEnds, AnOrderComparesWithWhatIsInForce) {
     ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
     EXPECT_EQ(view("kcryptd")->arms.reference.name(), "smt");
     EXPECT_EQ(view("kcryptd")->arms.candidate.name(), "numa");
-}
-
-TEST_F(ExperimentEnds, AnOrderOnATargetThatVanishesBeforeItsSlotIsToldOf) {
-    use_traffic({"kcryptd"});
-    run_slot();
-    ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
-    tree_.remove("sys/devices/virtual/workqueue/kcryptd");
-    use_traffic({});
-    for (int i = 0; i < 3 && verdicts_->records().empty(); i++) {  // no tick finds it earlier
-        move_to(experiment_->due().value_or(now_));
-        experiment_->on_time();
-    }
-    EXPECT_FALSE(experiment_->is_measuring());
-    expect_told("numa", "");
 }
 
 TEST_F(ExperimentEnds, AnOrderThatCanHaveNoSlotIsRefusedOrEnds) {
@@ -413,15 +300,6 @@ TEST_F(ExperimentEnds, AnOrderThatLeavesTheSlotIsToldOf) {
     run_slot();
     expect_told("smt", "external writer");
     EXPECT_EQ(last().standing.pairs, 1U);
-}
-
-TEST_F(ExperimentEnds, AnOrderThatALaterOrderEndsBeforeItsSlotIsToldOf) {
-    ASSERT_TRUE(run_to_slot());
-    ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
-    ASSERT_TRUE(engine_->revert("kcryptd"));
-    experiment_->check();
-    expect_told("numa", "an operator's order");
-    EXPECT_FALSE(view("kcryptd") && view("kcryptd")->by_hand);
 }
 
 }  // namespace

@@ -129,15 +129,6 @@ TEST_F(ExperimentFaults, CountersThatCannotBeAttachedToOneAreAttachedToTheOthers
     EXPECT_NE(entry("writeback", "cache", "smt"), nullptr);
 }
 
-TEST_F(ExperimentFaults, AMomentsFailureToSeeTrafficIsNotForGood) {
-    counters_.traffic_error = Error{EAGAIN, "not now"};
-    run(60);
-    EXPECT_EQ(experiment_->totals().slots, 0U);
-    counters_.traffic_error.reset();
-    run(60);
-    EXPECT_GT(experiment_->totals().slots, 0U);
-}
-
 TEST_F(ExperimentFaults, NoneBeginsOfWhatCannotBeRead) {
     const std::string file = test::wq_path("kcryptd", "max_active");
     const std::string text = tree_.read(file);

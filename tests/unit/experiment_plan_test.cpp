@@ -17,8 +17,6 @@ using test::machine;
 using test::rule_for_all;
 using test::unbound;
 using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::StartsWith;
 
 // One LLC of 12 cores with two threads, and a kernel without shards: the plan is smt, and cpu is finer.
 struct Rig {
@@ -72,24 +70,6 @@ TEST(ExperimentPlan, AnUndecidedCandidateMayMeetALaterOne) {
     EXPECT_EQ(plan.most_seconds, 10 * 64 * 5);
     rig.machine.policy.rules[0].wish.kind = ScopeWish::Kind::plan;
     EXPECT_EQ(rig.plan().targets[0].comparisons, 1U);
-}
-
-TEST(ExperimentPlan, WhatServesSwapIsComparedOnlyIfARuleNamesIt) {
-    Rig rig;
-    rig.machine.targets[1] = unbound(rig.machine.topology, Scope::cache, "kcryptd-254:3-1");
-    rig.machine.named_only.swap = {"254:3"};
-    ExperimentPlan plan = rig.plan();
-    EXPECT_THAT(plan.targets[1].candidates, IsEmpty());
-    EXPECT_THAT(plan.targets[1].reason, StartsWith("it serves swap: "));
-    EXPECT_THAT(plan.targets[2].candidates, ElementsAre("smt", "cpu"));
-    rig.machine.policy.rules.insert(rig.machine.policy.rules.begin(),
-                                    WorkqueueRule{{"kcryptd-*"}, {}, {}, {}});
-    EXPECT_THAT(rig.plan().targets[1].candidates, ElementsAre("smt", "cpu"));
-}
-
-TEST(ExperimentPlan, ARuleThatNamesAScopeNamesTheOnlyCandidate) {
-    EXPECT_THAT(Rig(fixed(Scope::cpu)).plan().targets[1].candidates, ElementsAre("cpu"));
-    EXPECT_EQ(Rig(fixed(Scope::cache)).plan().targets[1].reason, "the scope of the rule is in place");
 }
 
 }  // namespace

@@ -11,14 +11,12 @@
 namespace wq {
 namespace {
 
-using test::rule_for_all;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
-using testing::UnorderedElementsAre;
 
 class ExperimentTest : public test::ExperimentRig {
   protected:
@@ -31,43 +29,12 @@ class ExperimentTest : public test::ExperimentRig {
     }
 };
 
-TEST_F(ExperimentTest, WithoutTrafficATargetStaysAtItsBaseline) {
-    pace_ = [](const auto&, const auto&) { return 10.0; };
-    run(60);
-    EXPECT_EQ(state("kcryptd"), State::waiting);
-    EXPECT_EQ(asked(), 0U);
-    EXPECT_FALSE(counters_.attached);
-}
-
 TEST_F(ExperimentTest, TrafficIsWhatAWindowNeeds) {
     pace_ = [](const std::string& name, const auto&) { return name == "kcryptd" ? 135.0 : 132.0; };
     ASSERT_TRUE(run_to_slot());  // requires 200 items in the measured 1.5 s
     EXPECT_THAT(counters_.targets, ElementsAre("kcryptd"));
     EXPECT_EQ(state("kcryptd"), State::comparing);
     EXPECT_EQ(state("writeback"), State::waiting);
-}
-
-TEST_F(ExperimentTest, WhereNothingWaitsNobodyLooks) {
-    use(rule_for_all(test::leave()));
-    counters_.asked.clear();
-    run(120);
-    EXPECT_THAT(counters_.asked, IsEmpty());
-    EXPECT_FALSE(experiment_->due());
-}
-
-// Writes the arm of the second window, of the first, of the second; then the scope that is in force.
-TEST_F(ExperimentTest, BothWindowsBeginWithAChangeFromTheOtherArm) {
-    use_traffic({"kcryptd"});
-    std::set<std::string> seen;
-    for (int i = 0; i < 12; i++) {
-        const auto writes = writes_of_slot();
-        ASSERT_GE(writes.size(), 3U);
-        EXPECT_NE(writes[0], writes[1]);
-        EXPECT_EQ(writes[0], writes[2]);
-        seen.insert(writes[0]);
-        EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    }
-    EXPECT_THAT(seen, UnorderedElementsAre("kcryptd=default", "kcryptd=smt")) << "the coin chooses";
 }
 
 TEST_F(ExperimentTest, AllBusyTargetsAreInTheSlotEachWithItsOwnCoin) {
@@ -80,43 +47,6 @@ TEST_F(ExperimentTest, AllBusyTargetsAreInTheSlotEachWithItsOwnCoin) {
     EXPECT_THAT(orders, SizeIs(4));
     EXPECT_THAT(counters_.asked, Contains("attach kcryptd writeback"));
     EXPECT_EQ(std::ranges::count(counters_.asked, "attach kcryptd writeback"), 1) << "they stay loaded";
-}
-
-TEST_F(ExperimentTest, TheBaselineIsOnDiskBeforeTheFirstWriteAndGoneAfterTheSlot) {
-    files_->on_write = [this](const auto& name, const auto&) {
-        EXPECT_TRUE(on_disk().contains(name));
-        EXPECT_EQ(on_disk().at(name).holder, Holder::slot);
-        EXPECT_TRUE(tree_.exists("run/wq-tuned/slot.json")) << "and so are the coins";
-        return 0;
-    };
-    ASSERT_TRUE(run_to_slot());
-    EXPECT_TRUE(experiment_->holds_memory());
-    step();
-    step();
-    EXPECT_GT(asked(), 0U);
-    files_->on_write = nullptr;
-    run_slot();
-    EXPECT_THAT(on_disk(), IsEmpty());
-    EXPECT_FALSE(tree_.exists("run/wq-tuned/slot.json"));
-}
-
-TEST_F(ExperimentTest, ARegressionGoesBackToTheBaselineAndRests) {
-    costs("smt", 1.3);
-    start(smt_alone());
-    ASSERT_TRUE(run_to_verdict());
-    EXPECT_EQ(last().outcome, Judgement::regressed);
-    EXPECT_EQ(last().standing.counter, "latency");
-    run(30);
-    EXPECT_EQ(state("kcryptd"), State::reverted);
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_THAT(on_disk(), IsEmpty());
-    EXPECT_THAT(reason("kcryptd"), HasSubstr("smt against cache: regressed, latency "));
-    EXPECT_EQ(log_.count(Event::verdict), 2U) << "of each target's class";
-    EXPECT_FALSE(counters_.attached);
-    EXPECT_FALSE(experiment_->holds_memory());
-    EXPECT_EQ(view("kcryptd")->course, Course::resting);
-    EXPECT_TRUE(view("kcryptd")->next_pair);
-    EXPECT_EQ(experiment_->totals().regressed, 2U);
 }
 
 TEST_F(ExperimentTest, AnImprovementIsKeptWatchedAndOutlivesARestart) {
@@ -133,19 +63,6 @@ TEST_F(ExperimentTest, AnImprovementIsKeptWatchedAndOutlivesARestart) {
     EXPECT_EQ(scope("kcryptd"), "smt");
     engine_->restore_all();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
-}
-
-TEST_F(ExperimentTest, ATieIsSparseAfterMaxPairsAndNotKept) {
-    start(smt_alone());
-    noise_ = 0.05;
-    ASSERT_TRUE(run_until([this] { return experiment_->totals().undecided > 0; }, 3600));
-    EXPECT_EQ(last().reason, "max_pairs");
-    EXPECT_EQ(entry("kcryptd", "cache", "smt")->columns[0].worse.count, 64U);
-    run(10);
-    EXPECT_EQ(state("kcryptd"), State::waiting);
-    const std::uint64_t pairs = experiment_->totals().pairs;
-    run(3600);
-    EXPECT_NEAR(static_cast<double>(experiment_->totals().pairs - pairs), 12, 4) << "one per recheck each";
 }
 
 TEST_F(ExperimentTest, WorkThatStaysOnOldPoolsRestsOnThatTargetAlone) {
@@ -174,16 +91,6 @@ TEST_F(ExperimentTest, TheWatchGoesOnWhereWorkStaysOnOldPools) {
     stuck_ = 0;
     costs("smt", 2);
     EXPECT_TRUE(run_until([this] { return experiment_->totals().regressed > 0; }, 24 * 3600));
-}
-
-TEST_F(ExperimentTest, TheVerdictOfAClassHoldsForAllOfIt) {
-    add_class();
-    use_traffic({"kcryptd-254:0"});
-    costs("smt", 0.8);
-    start(smt_alone());
-    ASSERT_TRUE(run_to_verdict());
-    EXPECT_EQ(scope("kcryptd-254:1"), "smt");
-    EXPECT_EQ(state("kcryptd-254:1"), State::kept);
 }
 
 TEST_F(ExperimentTest, PairsOfAllOfAClassAreOneComparison) {
@@ -235,15 +142,6 @@ TEST_F(ExperimentTest, ADefaultThatImprovedMovesItsFollowersButNotThoseWithAVerd
     engine_->restore_all();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(default_scope(), "cache");
-}
-
-TEST_F(ExperimentTest, AStrictArmIsWrittenInEveryWindow) {
-    use(at_once(rule_for_all({}, true)));
-    use_traffic({"kcryptd"});
-    run_slot();
-    EXPECT_THAT(files_->asked, Contains("kcryptd strict=1"));
-    EXPECT_THAT(files_->asked, Contains("kcryptd strict=0"));
-    EXPECT_EQ(strict("kcryptd"), "0");
 }
 
 TEST_F(ExperimentTest, WhatIsNotSampledIsCountedByTheSameNInBothWindows) {
@@ -376,11 +274,6 @@ class ExperimentSeen : public ExperimentTest {
         };
         start_alone();
     }
-    Policy limit_workers(double tolerance) {
-        Policy policy = smt_alone();
-        policy.judge.guards.push_back({"workers", tolerance});
-        return policy;
-    }
     std::map<std::string, Seen> seen_{{"default", {340, 9}}, {"smt", {40, 31}}};
 };
 
@@ -399,25 +292,6 @@ TEST_F(ExperimentSeen, AVerdictSaysWhatTheLockAndTheKworkersWere) {
     ASSERT_NE(line, log_.lines.end());
     EXPECT_THAT(line->fields, Contains(std::pair<std::string, std::string>("WQ_WORKERS_CANDIDATE", "31")));
     EXPECT_THAT(line->fields, Contains(std::pair<std::string, std::string>("WQ_POOLS_REFERENCE", "2")));
-}
-
-TEST_F(ExperimentSeen, PairsThatDoNotCountTellNothing) {
-    counters_.count = [](const auto&, unsigned) { return WorkCount{.items = 10, .lock = 1, .workers = 1}; };
-    run_slot();
-    EXPECT_EQ(experiment_->totals().pairs_dropped, 1U);
-    EXPECT_FALSE(view("kcryptd")->contention);
-}
-
-// Three times the kworkers: none of the default guards, and above a tolerance of 100% at most.
-TEST_F(ExperimentSeen, AGuardOfKworkersVetoesAnImprovement) {
-    ASSERT_TRUE(run_to_verdict());
-    EXPECT_EQ(last().outcome, Judgement::improved) << "off as shipped";
-    start(limit_workers(1));
-    use_traffic({"kcryptd"});
-    ASSERT_TRUE(run_to_verdict());
-    EXPECT_EQ(last().outcome, Judgement::regressed);
-    EXPECT_EQ(last().standing.counter, "workers");
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
 TEST_F(ExperimentTest, AnUpgradeOfTheKernelTriesTheOldIncumbentFirst) {

@@ -249,6 +249,88 @@ TEST_F(ExperimentWalk, StopsKillsRebootsPausesAndReloadsLoseNothingAndRepeatNoth
     }
 }
 
+// Whatever happens while slots run: no value of an external writer is overwritten, each baseline is on disk
+// before the first write, a slot leaves nothing behind, and in the end everything is as it was.
+TEST_F(ExperimentWalk, WhateverHappensNothingForeignIsOverwrittenAndAllIsPutBack) {
+    const std::vector<std::string> names = {"kcryptd", "writeback", "kcryptd-254:0", "kcryptd-254:1"};
+    add_class();
+    use_traffic({names.begin(), names.end()});
+    cost_ = [](const auto&, const std::string& word) { return word == "smt" ? 0.95 : 1.0; };
+    std::map<std::string, std::string> foreign;
+    for (std::uint64_t seed = 1; seed <= 6; seed++) {
+        SCOPED_TRACE(seed);
+        std::filesystem::remove_all(tree_.path("var/lib/wq-tuned"));
+        random_ = Random(seed);
+        start(tune());
+        const auto pick = [this](const auto& all) { return all[random_.bits() % all.size()]; };
+        for (int i = 0; i < 80; i++) {
+            files_->on_write = [&](const std::string& name, const std::string& word) {
+                EXPECT_FALSE(foreign.contains(name)) << name << " = " << word;
+                EXPECT_TRUE(on_disk().contains(name)) << name;
+                const bool fails = word != "default" && random_.bits() % 50 == 0;
+                return !fails ? 0 : random_.coin() ? EBUSY : EINVAL;
+            };
+            run(0.2 + static_cast<double>(random_.bits() % 90) / 10);
+            const std::string name = pick(names);
+            const std::string scope = pick(std::vector<std::string>{"cpu", "smt", "numa", "system"});
+            switch (random_.bits() % 10) {
+                case 0:
+                case 1:
+                    if (scope == word_of(name)) break;
+                    set_scope(name, scope);
+                    foreign[name] = scope;
+                    if (random_.coin()) reconcile();
+                    break;
+                case 2:  // kill -9. Where there is no entry, the next daemon takes what it finds for the
+                         // kernel's
+                    for (const auto& [each, word] : foreign)
+                        if (!on_disk().contains(each)) reconcile();
+                    start(tune());
+                    break;
+                case 3:
+                    (void)engine_->pin(name, scope);
+                    break;
+                case 4:
+                    (void)engine_->unpin(name);
+                    break;
+                case 5:
+                    (void)engine_->revert(random_.coin() ? std::optional(name) : std::nullopt);
+                    break;
+                case 6:
+                    (void)experiment_->order(name, scope);
+                    break;
+                case 7:
+                    recreate(name);
+                    std::filesystem::remove_all(tree_.path("old-" + name));
+                    foreign.erase(name);
+                    break;
+                case 8:  // what was put back is ours to set again after a reload
+                    for (const auto& [each, word] : foreign) set_scope(each, "default (cache)");
+                    foreign.clear();
+                    use(tune());
+                    break;
+                default:
+                    experiment_->pause(random_.coin());
+                    engine_->observe(random_.bits() % 4 == 0 ? "a test" : "");
+            }
+            experiment_->check();
+            for (const auto& [each, word] : foreign) EXPECT_EQ(word_of(each), word) << each << ", step " << i;
+        }
+        files_->on_write = nullptr;
+        engine_->observe("");
+        experiment_->cancel_all("stopped");
+        reconcile();
+        engine_->restore_all();
+        EXPECT_FALSE(tree_.exists("run/wq-tuned/slot.json"));
+        for (const std::string& name : names) {
+            EXPECT_EQ(word_of(name), foreign.contains(name) ? foreign[name] : "default") << name;
+            set_scope(name, "default (cache)");
+        }
+        foreign.clear();
+        std::filesystem::remove(tree_.path("run/wq-tuned/owned.json"));
+    }
+}
+
 // ---- experiment watch
 
 class ExperimentWatch : public test::ExperimentRig {
@@ -345,16 +427,6 @@ TEST_F(ExperimentWatch, AWatchedTargetIsAloneInItsSlot) {
     EXPECT_EQ(watched, 4U);
     EXPECT_GT(others, 100U);
     EXPECT_EQ(view("writeback")->course, Course::dense);
-}
-
-// Where nothing else is measured, nothing else is attached either.
-TEST_F(ExperimentWatch, TheCountersAreAttachedToTheWatchedTargetAlone) {
-    keep_kcryptd(smt_alone());
-    ASSERT_TRUE(run_until([this] { return view("writeback")->course == Course::sparse; }, 3600));
-    for (int i = 0; i < 3; i++) {
-        (void)next_pair();
-        EXPECT_THAT(counters_.targets, ElementsAre("kcryptd"));
-    }
 }
 
 // A rule that names a scope: it is in force from the start, compared all along, and taken back if it

@@ -54,11 +54,11 @@ class ExperimentRig : public Rig {
     // Starts the daemon with the files that an earlier daemon left.
     void start(const Policy& policy) {
         experiment_.reset();
-        next_step_ = [](const StepInput&) { return Step(); };
-        waiting_ = [] { return Waiting(); };
         restart();
         experiment_ = std::make_unique<Experiment>(Experiment::Edges{
             .engine = *engine_,
+            .book = book_,
+            .ledger = *ledger_,
             .counters = counters_,
             .verdicts = *verdicts_,
             .record = *record_,
@@ -70,8 +70,6 @@ class ExperimentRig : public Rig {
                       .wall = [this] { return wall_; },
                       .minute_of_day = [this] { return minute_; },
                       .uptime = [this] { return uptime_ + (now_ - began_) / 1'000'000; }}});
-        next_step_ = [this](const StepInput& in) { return experiment_->step(in); };
-        waiting_ = [this] { return experiment_->waiting(); };
         use(policy);
         next_tick_ = now_;
     }
@@ -164,8 +162,6 @@ class ExperimentRig : public Rig {
     }
 
     FakeCounters counters_;
-    WriteAtOnce at_once_;
-    RecordWriter* record_ = &at_once_;
     std::uint64_t began_ = 1'000'000'000;
     std::uint64_t now_ = began_;
     std::uint64_t next_tick_ = now_;

@@ -36,6 +36,9 @@ void Rig::restart() {
     EXPECT_TRUE(store_->load());
     verdicts_ = std::make_unique<VerdictStore>(tree_.path("var/lib/wq-tuned/verdicts.log"));
     (void)verdicts_->load();
+    const Paths paths{tree_.root()};
+    book_ = OrderBook();
+    ledger_ = std::make_unique<LedgerFile>(paths.ledger(), paths.pairs(), *record_, log_);
     engine_ = std::make_unique<Engine>(
         Engine::Edges{*files_, *store_, log_,
                       [this]() -> Result<Topology> {
@@ -46,8 +49,7 @@ void Rig::restart() {
                           if (unprocessed_.contains(name)) return std::nullopt;
                           return opted_out_.contains(name);
                       },
-                      *verdicts_, [this] { return wall_; },
-                      [this](const StepInput& in) { return next_step_(in); }, [this] { return waiting_(); }},
+                      *verdicts_, [this] { return wall_; }, &ledger(), &book_, [this] { return cpus_; }},
         kernel_);
     engine_->set_policy(policy);
 }

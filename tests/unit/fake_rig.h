@@ -44,6 +44,7 @@ class Rig : public testing::Test {
     void use(const Policy& policy);
     void reconcile(int times);
 
+    [[nodiscard]] const Ledger& ledger() const { return ledger_->ledger(); }
     // The daemon ends without cleanup, and another one starts with the files that it left.
     void restart();
     // Changes the CPUs to those of TOPOLOGY, notifies the engine, and reconciles.
@@ -77,11 +78,11 @@ class Rig : public testing::Test {
     std::unique_ptr<OwnedStore> store_;
     std::unique_ptr<VerdictStore> verdicts_;
     std::int64_t wall_ = 1'700'000'000;  // s since 1970
-    Ledger ledger_;                      // for next_step() if there is no experiment
-    std::function<Step(const StepInput&)> next_step_ = [this](const StepInput& in) {
-        return next_step(in, {[this](const LedgerKey& key) { return ledger_.find(key); }});
-    };
-    std::function<Waiting()> waiting_ = [] { return Waiting(); };
+    OrderBook book_;
+    WriteAtOnce at_once_;
+    RecordWriter* record_ = &at_once_;
+    std::unique_ptr<LedgerFile> ledger_;  // empty without an experiment
+    HostCpus cpus_{CpuSet::range(0, 23), {}};
     std::unique_ptr<Engine> engine_;
 };
 

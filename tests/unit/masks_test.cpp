@@ -34,17 +34,24 @@ class MasksTest : public testing::Test {
     }
     // Starts a daemon with the record that the previous one left on disk.
     void start() {
-        keeper_.reset();
         store_ = std::make_unique<OwnedStore>(tree_.path("owned.json"));
         ASSERT_TRUE(store_->load());
-        keeper_ = std::make_unique<MaskKeeper>(MaskKeeper::Edges{files_, *store_, log_, [&] { return cpus_; },
-                                                                 [&](const auto&) { return opted_out_; }});
+        reconciler_ = std::make_unique<Reconciler>(files_, *store_, targets_log_);
+        keeper_ = std::make_unique<MaskKeeper>(files_, *store_, targets_log_, *reconciler_);
     }
     void rule(const std::string& match, const MaskWish& wish) {
         policy_.rules.push_back({{match}, {}, std::nullopt, {}, "", "", false, wish});
     }
-    void reconcile(const std::string& observing = "") { keeper_->reconcile(policy_, observing); }
-    void reload() { keeper_->start_over(); }
+    void reconcile() {
+        keeper_->look(
+            policy_, "", [&] { return cpus_; }, [&](const auto&) { return opted_out_; });
+        keeper_->reconcile();
+    }
+    void reload() {
+        targets_log_.start_over();
+        keeper_->start_over();
+    }
+    [[nodiscard]] bool wants_retry() const { return keeper_->masks().at("a").wants_retry(); }
     [[nodiscard]] const Mask& mask(const std::string& name) { return keeper_->masks().at(name); }
     [[nodiscard]] std::string& text(const std::string& name) { return files_.masks.at(name).text; }
 
@@ -55,6 +62,8 @@ class MasksTest : public testing::Test {
     HostCpus cpus_{CpuSet::range(0, 7), {}};
     std::optional<bool> opted_out_ = false;
     std::unique_ptr<OwnedStore> store_;
+    TargetLog targets_log_{log_};
+    std::unique_ptr<Reconciler> reconciler_;
     std::unique_ptr<MaskKeeper> keeper_;
 };
 
@@ -69,22 +78,10 @@ TEST_F(MasksTest, ARefusedMaskIsNotTriedAgainBeforeAReload) {
     reload();
     files_.write_errors = {EBUSY};
     reconcile();
-    EXPECT_TRUE(keeper_->wants_retry());
+    EXPECT_TRUE(wants_retry());
     reconcile();
     EXPECT_EQ(text("a"), "4");
-    EXPECT_FALSE(keeper_->wants_retry());
-}
-
-TEST_F(MasksTest, ARefusedMaskStaysRefusedWhereTheListCannotBeRead) {
-    rule("a*", fixed({2}));
-    files_.write_errors = {EINVAL};
-    reconcile();
-    files_.names_error = EMFILE;
-    reconcile();
-    files_.names_error = 0;
-    reconcile();
-    EXPECT_EQ(mask("a").state, State::quarantined);
-    EXPECT_EQ(files_.writes().size(), 1U);
+    EXPECT_FALSE(wants_retry());
 }
 
 TEST_F(MasksTest, WhatTheKernelLeavesOutItselfIsNotWritten) {
@@ -102,14 +99,6 @@ TEST_F(MasksTest, WhatTheKernelLeavesOutItselfIsNotWritten) {
     EXPECT_EQ(mask(kDefaultMask).state, State::set);
 }
 
-TEST_F(MasksTest, NothingIsWrittenUnlessThePolicyAsks) {
-    rule("*", {});
-    reconcile();
-    EXPECT_THAT(keeper_->masks(), IsEmpty());
-    EXPECT_THAT(files_.writes(), IsEmpty());
-    EXPECT_FALSE(tree_.exists("owned.json"));
-}
-
 TEST_F(MasksTest, IsAppliedAndPutBackBitForBit) {
     text("a") = "00,000000ff";
     rule("a", fixed({2, 3}));
@@ -124,14 +113,6 @@ TEST_F(MasksTest, IsAppliedAndPutBackBitForBit) {
     EXPECT_THAT(files_.writes(), ElementsAre("a c", "a 00,000000ff"));
     EXPECT_EQ(log_.lines.back().text, "a: cpumask restored to CPUs 0-7");
     EXPECT_THAT(store_->all(), IsEmpty());
-}
-
-TEST_F(MasksTest, WhatIsThereAlreadyIsNotWritten) {
-    text("a") = "0000000f";
-    rule("a", fixed(CpuSet::range(0, 3)));
-    reconcile();
-    EXPECT_EQ(mask("a").state, State::as_planned);
-    EXPECT_THAT(files_.writes(), IsEmpty());
 }
 
 TEST_F(MasksTest, HousekeepingFollowsIsolation) {
@@ -175,10 +156,9 @@ TEST_F(MasksTest, AnExternalWritersMaskIsSaidOnce) {
     reconcile();
     EXPECT_EQ(mask("a").reason, "an external writer wrote CPUs 0-1");
     ASSERT_EQ(log_.count(Event::mask_external), 1U);
-    EXPECT_EQ(
-        log_.lines.back().text,
-        "a: cpumask holds CPUs 0-1, which an external writer wrote; it is left alone until CPUs 0-7 (the "
-        "baseline) is back and the policy is reloaded");
+    EXPECT_EQ(log_.lines.back().text,
+              "a: cpumask holds CPUs 0-1, which an external writer wrote; it is left alone until the "
+              "baseline is back and the policy is reloaded");
     EXPECT_THAT(log_.lines.back().fields, Contains(Pair("WQ_NAME", "a")));
 }
 

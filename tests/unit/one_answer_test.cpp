@@ -130,7 +130,7 @@ struct Daemon {
     Daemon(const Options& options, const Topology& topology)
         : paths{options.root},
           engine({files, store, log, [&] { return topology; }, [](const auto&) { return false; }, verdicts,
-                  wall_clock, [](const StepInput& input) { return next_step(input, {}); }},
+                  wall_clock, &ledger},
                  kernel_of(options)),
           off(why_switched_off(engine.kernel(), paths)) {
         engine.name_only(read_named_only(paths));
@@ -143,6 +143,7 @@ struct Daemon {
     OwnedStore store{paths.owned()};
     test::FakeLog log;
     VerdictStore verdicts{paths.verdicts()};
+    Ledger ledger;
     Engine engine;
     std::string off;  // the kill switch that is on
 };

@@ -258,28 +258,23 @@ void OwnershipWorld::start() {
     engine_ = std::make_unique<Engine>(
         Engine::Edges{*files_, *store_, log_, [this]() -> Result<Topology> { return topology_; },
                       [](const std::string&) { return false; }, verdicts_,
-                      [] { return std::int64_t{1'700'000'000}; },
-                      [](const StepInput& in) { return next_step(in, {}); }},  // the ledger is empty
+                      [] { return std::int64_t{1'700'000'000}; }, &ledger_, nullptr,
+                      [this] { return cpus_; }},
         kernel_);
-    masks_ = std::make_unique<MaskKeeper>(MaskKeeper::Edges{*files_, *store_, log_, [this] { return cpus_; },
-                                                            [](const std::string&) { return false; }});
     engine_->set_policy(policy_);
     refused_ = false;
 }
 
 void OwnershipWorld::lose() {
     engine_.reset();
-    masks_.reset();
 }
 
 void OwnershipWorld::reconcile() {
-    masks_->reconcile(engine_->policy(), engine_->observing());
     engine_->reconcile();
 }
 
 void OwnershipWorld::look() {
     engine_->look();
-    masks_->look(engine_->policy(), engine_->observing());
     (void)store_->save();
 }
 
@@ -292,7 +287,6 @@ void OwnershipWorld::reload(Policy policy) {
             if (const auto entry = on_disk(name, which);
                 entry && target.of(which).value == baseline_of(entry))
                 target.of(which).writer = Writer::kernel;
-    masks_->start_over();
     engine_->set_policy(policy_);
     refused_ = false;
 }
@@ -403,10 +397,10 @@ void OwnershipWorld::check_state(const std::string& name) {
 }
 
 void OwnershipWorld::check_mask_state(const std::string& name) {
-    const auto found = masks_->masks().find(name);
+    const auto found = engine_->masks().masks().find(name);
     const ModelTarget& model = model_.at(name);
     if (refused_) return;
-    if (found == masks_->masks().end()) {
+    if (found == engine_->masks().masks().end()) {
         if (model.mask.writer == Writer::ours) fault(name + ": a mask of ours, which is not shown");
         return;
     }

@@ -14,7 +14,6 @@
 #include "fake_machine.h"
 #include "owned/owned.h"
 #include "targets/engine.h"
-#include "targets/mask_keeper.h"
 
 namespace wq::test {
 
@@ -112,7 +111,7 @@ class OwnershipWorld {
     std::unique_ptr<Kernel> files_;
     std::unique_ptr<OwnedStore> store_;
     std::unique_ptr<Engine> engine_;
-    std::unique_ptr<MaskKeeper> masks_;
+    Ledger ledger_;  // empty
     HostCpus cpus_{CpuSet::range(0, 23), {}};
     std::map<std::string, ModelTarget> model_;
     std::string wrong_;

@@ -43,7 +43,7 @@ std::size_t most_comparisons(const PlanLine& line, const std::vector<Arm>& candi
 
 std::vector<Arm> would_compare(const Machine& machine, const PlanLine& line) {
     if (line.action == Action::skip) return {};
-    return candidates_of({line.target, line, machine.policy, machine.shard_size, {}, {}, {}, 0});
+    return candidates_of({line.target, line, machine.policy, machine.shard_size});
 }
 
 TargetExperiments experiments_on(const Machine& machine, const PlanLine& line) {

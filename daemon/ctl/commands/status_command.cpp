@@ -74,10 +74,7 @@ json absent_status(const Options& options, std::string why) {
         return options.root.empty() && udev_opted_out(name);
     };
     Engine engine({files, store, quiet, [&] { return read_topology("live", options.root); }, opted_out,
-                   verdicts, wall_clock,
-                   [&](const StepInput& input) {
-                       return next_step(input, {[&](const LedgerKey& key) { return ledger.find(key); }});
-                   }},
+                   verdicts, wall_clock, &ledger, nullptr, [&] { return read_cpus_now(paths); }},
                   std::move(kernel));
     const auto add = [&why](const std::string& more) { why += (why.empty() ? "" : ", and ") + more; };
     engine.name_only(read_named_only(paths));
@@ -98,12 +95,10 @@ json absent_status(const Options& options, std::string why) {
     engine.measure_by(measures_of(engine.policy().judge, true, ledger.lacks, scheduler_in_force(paths)));
     engine.observe("not running");
     engine.look();
-    MaskKeeper masks({files, store, quiet, [&] { return read_cpus_now(paths); }, opted_out});
-    masks.look(engine.policy(), "not running");
     json document = status_json(engine, nullptr, "absent", on_disk);
     document["daemon"]["reason"] = why;
     document["worth"] = worth_json(engine, ledger, verdicts.records(), wall_clock());
-    document["masks"] = masks_json(masks);
+    document["masks"] = masks_json(engine.masks());
     document["isolation"] = isolation_json(read_isolation(paths));
     add_host(document, paths, engine.kernel(), engine.inventory().topology());
     if (!on_disk.error.empty()) document["daemon"]["mode"] = nullptr;
