@@ -6,7 +6,6 @@
 //   ours             the counters of TARGET
 //   sampled          ours, but only every 1000th item is timed
 //   enqueue          sampled, with the time that producers spend in queue_work()
-//   watched          ours, with CPU 0 isolated
 //   top, functions   `wq-tunectl top`, without and with --functions
 //   none, bare, wqlat   the programs of peers.bpf.c
 //   bpftrace         the script overhead.bt in the folder of this program
@@ -177,8 +176,7 @@ int main(int argc, char** argv) {
     std::optional<Bpftrace> bpftrace;
     or_exit(counters->traffic());  // loads its programs, which must not be counted
     const std::uint32_t before = last_program();
-    const bool ours = arm == "ours" || arm == "watched" || arm == "sampled" || arm == "enqueue";
-    if (arm == "watched") counters->watch({0});
+    const bool ours = arm == "ours" || arm == "sampled" || arm == "enqueue";
     if (ours) {
         or_exit(counters->attach({target}, {.enqueue = arm == "enqueue"}));
         if (arm == "sampled" || arm == "enqueue") counters->sample(0, 1000);

@@ -17,7 +17,6 @@
 # Arm sampled is ours with every 1000th item timed. The cost of its program at workqueue_queue_work, minus the
 # clock reads, is the cost under pool->lock of an item that is not timed: the bound is 80 instructions
 # (--icount). Arm enqueue is sampled with the counter `enqueue`, whose own programs run outside the lock.
-# Arm watched is ours with CPU 0 isolated. With one CPU, each item is counted once more: the maximum cost.
 # The bound is that ours costs less than wqlat, compared by exact. exact has the work of the programs, but not
 # their entry and exit, of which ours has four per item and wqlat two; cpu has these too.
 # In an emulator that shares its real CPUs, most of this is noise (exact was anywhere from 0.4 to 1.0 of that
@@ -32,7 +31,7 @@ shift 2
 rounds=${ROUNDS:-5} exact_rounds=${EXACT_ROUNDS:-3}
 bpftrace=""
 if command -v bpftrace >/dev/null; then bpftrace=bpftrace; fi
-read -ra arms <<<"${ARMS:-off none ours sampled enqueue watched bare wqlat $bpftrace}" # off, none, ours and wqlat are required
+read -ra arms <<<"${ARMS:-off none ours sampled enqueue bare wqlat $bpftrace}" # off, none, ours and wqlat are required
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
 
@@ -62,7 +61,7 @@ def ratio(a; b): (a / b * 100 | round) / 100;
 
 . as $all
 | map(select(.items < $least)) | if length > 0 then error("too few items: \(.[0])") else . end
-| $all | map(select((.arm == "ours" or .arm == "sampled" or .arm == "enqueue" or .arm == "watched") and .counted < 0.98 * .items)) | if length > 0 then error("not all counted: \(.[0])") else . end
+| $all | map(select((.arm == "ours" or .arm == "sampled" or .arm == "enqueue") and .counted < 0.98 * .items)) | if length > 0 then error("not all counted: \(.[0])") else . end
 | ($all | map(select(.exact))) as $exact | ($all | map(select(.exact | not))) as $timed
 | ($timed | map(select(.arm == "off")) | map({(.round | tostring): .}) | add) as $off
 | ($exact | map(select(.arm == "none") | total("ns") / total("runs")) | median) as $floor

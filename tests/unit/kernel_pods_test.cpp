@@ -201,17 +201,6 @@ TEST(KernelPods, ThatWereNotReadSayWhy) {
                 HasSubstr("Computed from sysfs; BPF is denied\n"));
 }
 
-TEST(KernelPods, ThatWereNotReadAreNamedOnce) {
-    const std::string text = test::as_nobody([] {
-        KernelInfo kernel;
-        const auto pods = read_kernel_pods();
-        kernel.pods_unread = pods ? "" : pods.error().text;
-        return ctl::why_not_its_own(kernel);
-    });
-    EXPECT_THAT(text, HasSubstr("Computed from sysfs; "));
-    EXPECT_EQ(text.find("pods"), text.rfind("pods")) << text;
-}
-
 // ---- pods file
 
 TEST(PodsFile, HoldsThePodsOrWhyThereAreNone) {
