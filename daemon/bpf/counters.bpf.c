@@ -23,7 +23,8 @@
  * its start would be taken for that of the earlier item, which is lost.
  *
  * A target has one window at a time to which items may still add. wqt_settle ends it. Items that are still
- * open add their age, so that starved work does not look fast; the kernel is asked whether they really are. */
+ * open add their age, so that starved work does not look fast; the kernel is asked whether they really are.
+ */
 #define PENDING_BITS 14
 #define PENDING_MORE
 #define KEY_SHIFT 7

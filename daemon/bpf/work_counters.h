@@ -78,7 +78,6 @@ class WorkCounters {
     // Detaches all programs. The destructor of an implementation does this too.
     virtual void detach() = 0;
 
-
     // The kernel's own counts of a workqueue's items since its pools were last set. They restart at 0 when a
     // scope is written or CPUs go online or offline.
     struct Traffic {

@@ -75,7 +75,8 @@ void describe(JsonPlace& at, Whole& whole) {
     at("whole", whole.whole);
     at("large", whole.large);
     at("colour", whole.colour);
-    at.list_of_values<Part>("by_name", [&](Part part) { whole.by_name[part.name] = part; }, whole.by_name);
+    at.list_of_values<Part>(
+        "by_name", [&](Part part) { whole.by_name[part.name] = part; }, whole.by_name);
     if (!at.writes() && whole.parts.size() > 2) at.refuse("too many parts");
 }
 
