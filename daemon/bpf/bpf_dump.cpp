@@ -38,7 +38,7 @@ Result<MaskLayout> read_mask_layout() {
     if (!text) return tl::unexpected(text.error());
     const auto possible = CpuSet::parse_list(*text);
     if (!possible) return tl::unexpected(possible.error().in(kPossible));
-    if (possible->empty()) return fail(std::string(kPossible) + " is empty");
+    if (possible->empty()) return fail(fmt::format("{} is empty", kPossible));
     MaskLayout out{*possible};
     out.nr_cpus = possible->cpus().back() + 1;
     out.mask_bytes = (out.nr_cpus + 63) / 64 * 8;
