@@ -180,7 +180,7 @@ check_eq "host tables in force" '["web"]' "$(status | jq -c .daemon.hosts)"
 wq-tunectl status | grep -qx "Host tables in force: web" || fail "status: $(wq-tunectl status)"
 check_eq "the journal" 1 "$(since_mark | grep -c "host tables in force: web")"
 hostname "$before"
-wait_until 5 scope_is "$wq" default || fail "it holds $(scope_of "$wq")"
+wait_until 20 scope_is "$wq" default || fail "it holds $(scope_of "$wq")"
 systemctl stop wq-tuned
 check_eq "system calls that would change it" "" \
   "$(systemctl show -P SystemCallFilter wq-tuned | grep -oE 'set(host|domain)name' || true)"
