@@ -28,9 +28,9 @@ before=$(health rescued_total)
 mountpoint -q $tracing || mount -t tracefs tracefs $tracing
 echo 65536 >$tracing/buffer_size_kb
 echo >$tracing/trace
-rescuer=$(cat /proc/[0-9]*/comm | grep -E "^kworker/R-${wq:0:5}|^${wq:0:15}$" | head -n 1)
+rescuer=$(grep -lxE "(kworker/R-)?$wq" /proc/[0-9]*/comm | head -n 1 | cut -d/ -f3)
 [ -n "$rescuer" ] || fail "$wq has no rescuer"
-echo "comm == \"$rescuer\"" >$tracing/events/workqueue/workqueue_execute_start/filter
+echo "common_pid == $rescuer" >$tracing/events/workqueue/workqueue_execute_start/filter
 echo 1 >$tracing/events/workqueue/workqueue_execute_start/enable
 
 # More free memory is asked for than there is, so each new kworker has to wait for memory. Each scope has new pools
@@ -47,7 +47,7 @@ load_off
 echo "$least" >/proc/sys/vm/min_free_kbytes
 echo 0 >$tracing/events/workqueue/workqueue_execute_start/enable
 ran=$(rescued)
-note "the rescuer $rescuer ran $ran items"
+note "the rescuer, process $rescuer, ran $ran items"
 [ "$ran" -gt 0 ] || fail "it ran nothing"
 all_counted() { [ "$(($(health rescued_total) - before))" -ge "$ran" ]; }
 wait_until 200 all_counted || fail "rescued_total grew by $(($(health rescued_total) - before))"

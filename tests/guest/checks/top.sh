@@ -94,7 +94,7 @@ check_eq "wider than 40" 0 "$(grep -c '.\{41\}' $dir/narrow || true)"
 note "-- on a terminal"
 in_pty() { # COMMAND: runs it on a terminal, with stdin as the keys; writes $dir/{typescript,rc,before,after}
   printf '%s\n' "stty rows 24 cols 80; stty -g >$dir/before; $1; echo \$? >$dir/rc; stty -g >$dir/after" >$dir/command
-  script -qec "bash $dir/command" $dir/typescript >/dev/null
+  script -qefc "bash $dir/command" $dir/typescript >/dev/null
   check_eq "the terminal is as it was" "$(cat $dir/before)" "$(cat $dir/after)"
 }
 shows() { grep -q ITEMS/S $dir/typescript; }
