@@ -28,7 +28,7 @@ before=$(health rescued_total)
 mountpoint -q $tracing || mount -t tracefs tracefs $tracing
 echo 65536 >$tracing/buffer_size_kb
 echo >$tracing/trace
-rescuer=$(grep -lxE "(kworker/R-)?$wq" /proc/[0-9]*/comm | head -n 1 | cut -d/ -f3)
+rescuer=$({ grep -lxE "(kworker/R-)?$wq" /proc/[0-9]*/comm 2>/dev/null || true; } | head -n 1 | cut -d/ -f3)
 [ -n "$rescuer" ] || fail "$wq has no rescuer"
 echo "common_pid == $rescuer" >$tracing/events/workqueue/workqueue_execute_start/filter
 echo 1 >$tracing/events/workqueue/workqueue_execute_start/enable
