@@ -47,7 +47,7 @@ measured=$(git ls-files 'daemon/*.h' 'daemon/*.cpp' | xargs awk '
     print "FUNCTION", FILENAME, function_start, FNR - function_start + 1, function_name
     in_function = start = 0
   }
-  !in_function && line ~ /^(    )?[^ #\/}].*\(/ && line !~ /^ *(if|for|while|switch|else|return|namespace|TEST)/ {
+  !in_function && line ~ /^(    )?[^ #\/}:,].*\(/ && line !~ /^ *(if|for|while|switch|else|return|namespace|TEST)/ {
     start = FNR
     first_indent = indent(line)
     name = line

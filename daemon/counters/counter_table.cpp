@@ -211,7 +211,7 @@ Result<double> read_machine_counter(const Paths& paths, const std::string& name)
         case Name::Kind::pressure:
             return read_pressure(paths.pressure(counter->subject), counter->part);
         case Name::Kind::disk:
-            return read_disk(paths.diskstats(), counter->subject,
+            return read_disk(paths.proc() + "/diskstats", counter->subject,
                              counter->part == "rkB" ? kSectorsRead : kSectorsWritten);
         case Name::Kind::file:
             break;

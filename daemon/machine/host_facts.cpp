@@ -217,7 +217,7 @@ HostFacts read_host_facts(const Paths& paths, const Result<Topology>& topology) 
 }
 
 std::string read_hostname(const Paths& paths) {
-    return trimmed_line(paths.hostname());
+    return trimmed_line(paths.proc() + "/sys/kernel/hostname");
 }
 
 }  // namespace wq

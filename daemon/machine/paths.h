@@ -18,19 +18,11 @@ struct Paths {
     [[nodiscard]] std::string proc() const { return root + "/proc"; }
     [[nodiscard]] std::string cmdline() const { return root + "/proc/cmdline"; }
     [[nodiscard]] std::string osrelease() const { return root + "/proc/sys/kernel/osrelease"; }
-    [[nodiscard]] std::string hostname() const { return root + "/proc/sys/kernel/hostname"; }
     // RESOURCE: cpu, io or memory.
     [[nodiscard]] std::string pressure(const std::string& resource) const {
         return root + "/proc/pressure/" + resource;
     }
-    [[nodiscard]] std::string power_supplies() const { return root + "/sys/class/power_supply"; }
-    [[nodiscard]] std::string realtime() const { return root + "/sys/kernel/realtime"; }
     [[nodiscard]] std::string sched_ext() const { return root + "/sys/kernel/sched_ext"; }
-    // Cache-aware scheduling; exists only if debugfs is mounted.
-    [[nodiscard]] std::string llc_balancing() const {
-        return root + "/sys/kernel/debug/sched/llc_balancing/enabled";
-    }
-    [[nodiscard]] std::string diskstats() const { return root + "/proc/diskstats"; }
 
     // Our own files.
     // PATH: absolute, as a user names it.

@@ -75,10 +75,10 @@ Conditions read_conditions(const Paths& paths, const KernelInfo& kernel, const P
 
 NamedOnly read_named_only(const Paths& paths) {
     const Isolation isolation = read_isolation(paths);
-    return {read_first_line(paths.realtime()) == "1" ? "a realtime kernel"
-            : !isolation.isolcpus.empty()            ? "isolcpus= is set"
-            : !isolation.nohz_full.empty()           ? "nohz_full= is set"
-                                                     : "",
+    return {read_first_line(paths.root + "/sys/kernel/realtime") == "1" ? "a realtime kernel"
+            : !isolation.isolcpus.empty()                               ? "isolcpus= is set"
+            : !isolation.nohz_full.empty()                              ? "nohz_full= is set"
+                                                                        : "",
             swap_devices(paths)};
 }
 
@@ -90,7 +90,7 @@ bool is_memory_short(const Paths& paths) {
 bool is_on_battery(const Paths& paths) {
     std::error_code error;
     bool discharging = false;
-    for (auto at = fs::directory_iterator(paths.power_supplies(), error);
+    for (auto at = fs::directory_iterator(paths.root + "/sys/class/power_supply", error);
          !error && at != fs::directory_iterator(); at.increment(error)) {
         const std::string folder = at->path();
         const std::string type = read_first_line(folder + "/type");
@@ -122,7 +122,9 @@ std::string scheduler_in_force(const Paths& paths) {
     std::string out;
     if (read_first_line(paths.sched_ext() + "/state") == "enabled")
         out = read_first_line(paths.sched_ext() + "/root/ops");
-    const std::string balancing = read_first_line(paths.llc_balancing());
+    // Exists only if debugfs is mounted.
+    const std::string balancing =
+        read_first_line(paths.root + "/sys/kernel/debug/sched/llc_balancing/enabled");
     if (!balancing.empty() && balancing != "0" && balancing != "N")
         out += out.empty() ? "cache-aware" : ", cache-aware";
     return out;
