@@ -57,8 +57,8 @@ FleetRead read_fleet(const std::vector<std::string>& files, const Shard& shard =
 // that differ only in what a line does not contain (the CPUs of a partition), the newer one.
 int history_ledger(const Options& options);
 
-// The name of a host in a fleet, from its machine id (32 hex digits), which it does not reveal: what
-// `systemd-id128 machine-id --app-specific=SALT` prints.
+// The name of a host in a fleet, from its machine id (32 hex digits), which it does not reveal: for this
+// machine's id what `systemd-id128 machine-id --app-specific=SALT` prints, for one of a tree a hash.
 std::string fleet_host_name(const std::string& machine_id);
 inline constexpr const char* kFleetSalt = "7c1f3c8bd25f4c0c9a55e07a2a3f8d16";
 

@@ -15,7 +15,7 @@
 #include <set>
 
 #include "base/file.h"
-#include "ctl/fleet/hmac.h"
+#include "base/hash.h"
 #include "ctl/machine.h"
 #include "ctl/topology_source.h"
 #include "evidence/ledger.h"
@@ -143,20 +143,13 @@ FleetLine line_of(const LedgerEntry& entry, std::size_t index, const FleetMachin
 }  // namespace
 
 std::string fleet_host_name(const std::string& machine_id) {
-    sd_id128_t machine{};
-    sd_id128_t salt{};
-    sd_id128_from_string(machine_id.c_str(), &machine);
-    sd_id128_from_string(kFleetSalt, &salt);
-    const auto bytes = [](const sd_id128_t& id) {
-        return std::string(std::begin(id.bytes), std::end(id.bytes));
-    };
-    const Digest digest = hmac_sha256(bytes(machine), bytes(salt));
-    sd_id128_t id{};
-    std::copy_n(digest.begin(), sizeof(id.bytes), id.bytes);
-    id.bytes[6] = (id.bytes[6] & 0x0fU) | 0x40U;
-    id.bytes[8] = (id.bytes[8] & 0x3fU) | 0x80U;
+    sd_id128_t salt{}, own{}, name{};
     char text[SD_ID128_STRING_MAX];
-    return sd_id128_to_string(id, text);
+    sd_id128_from_string(kFleetSalt, &salt);
+    if (sd_id128_get_machine(&own) == 0 && machine_id == sd_id128_to_string(own, text) &&
+        sd_id128_get_machine_app_specific(salt, &name) == 0)
+        return sd_id128_to_string(name, text);
+    return fmt::format("{:016x}{:016x}", hash_of(machine_id + kFleetSalt), hash_of(kFleetSalt + machine_id));
 }
 
 int history_ledger(const Options& options) {
