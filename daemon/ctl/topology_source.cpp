@@ -213,6 +213,8 @@ std::string why_no_xml(const std::string& text) {
         faults += std::string(faults.empty() ? "" : ", and ") +
                   "its lines end in CRLF (convert them with `sed -i 's/\\r$//' FILE`)";
     if (!faults.empty()) return faults;
+    if (text.substr(0, root).find("<!--") != std::string::npos)
+        return "a comment stands before <topology>, which hwloc does not read: remove it";
     return "it is damaged, or not an XML of hwloc 2; `lstopo --of xml FILE` writes one";
 }
 

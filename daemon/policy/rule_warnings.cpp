@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -154,7 +155,9 @@ std::string nearest_word(std::string_view word, const std::vector<std::string_vi
 }
 
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& words) {
-    const std::string nearest = nearest_word(word, words);
+    std::string lower(word);
+    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+    const std::string nearest = nearest_word(lower, words);
     return nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest);
 }
 

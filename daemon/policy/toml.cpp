@@ -93,13 +93,17 @@ std::string trimmed_left(const std::string& text, const char* what) {
     return text.substr(std::min(text.find_first_not_of(what), text.size()));
 }
 
-// What to tell if the error at PLACE, of LINE, is a word without quotes. Moves PLACE to the word.
+// What to tell if the error at PLACE, of LINE, is a word without quotes, or with those of a word processor.
+// Moves PLACE to the word.
 std::string without_quotes(std::string_view line, Origin& place) {
     const auto before = line.substr(0, place.column - 1).find_last_of("=[,{");
     if (before == std::string_view::npos || line.find('=') > before) return "";
     const std::size_t begin = std::min(line.find_first_not_of(" \t", before + 1), line.size());
     const std::string_view rest = line.substr(begin, line.substr(begin).find_first_of("#,]}"));
-    const std::string_view word = rest.substr(0, rest.find_last_not_of(" \t") + 1);
+    std::string word(rest.substr(0, rest.find_last_not_of(" \t") + 1));
+    for (const std::string_view quote : {"“", "”", "„", "‘", "’"})
+        for (auto at = word.find(quote); at != std::string::npos; at = word.find(quote))
+            word.erase(at, quote.size());
     const auto is_in_names = [](char c) {
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                std::string_view("-_*?.:%!/ ").find(c) != std::string_view::npos;

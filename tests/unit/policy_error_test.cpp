@@ -136,6 +136,7 @@ workqueue = [3]| => 1:14: workqueue must be a list of tables
 # Rules.
 |[[workqueue]]|scope = "smt"| => 2:1: a rule needs a match
 [[workqueue]]|match = "*"|strict = "yes"| => 3:10: strict must be true or false
+[[workqueue]]|match = "*"|scope = "SMT"| => 3:9: scope must be one of "auto", "plan", "leave", "cpu", "smt", "cache_shard", "cache", "numa", "system", not the string "SMT"; did you mean "smt"?
 [[workqueue]]|match = "*"|scope = "cache-shard"| => 3:9: scope must be one of "auto", "plan", "leave", "cpu", "smt", "cache_shard", "cache", "numa", "system", not the string "cache-shard"; did you mean "cache_shard"?
 [[workqueue]]|match = ["a",| ""]| => 3:2: match must be a string that is not empty
 [[workqueue]]|match = ["a", 7]| => 2:15: match must be a string that is not empty, not 7
@@ -210,6 +211,7 @@ metrics = 1| => 1:11: metrics must be one table, [metrics], not 1
 [[host]]|name = "x"|when = { arch = "no" }|[[host.host]]|name = "y"| => 4:1: unknown key "host" in [[host]]; known keys:
 # Found before the library gets the text, and words without quotes.
 [[workqueue]]|match = "a\u0000*"| => 2:9: match has a NUL character
+[daemon]|mode = “tune”| => 2:8: put it in quotes: "tune"
 [daemon]|mode = tune # all| => 2:8: put it in quotes: "tune"
 scope = cache_shard => 1:9: put it in quotes: "cache_shard"
 match = kcryptd-*| => 1:9: put it in quotes: "kcryptd-*"

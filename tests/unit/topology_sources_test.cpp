@@ -172,6 +172,7 @@ TEST(XmlThatHwlocCannotLoad, IsToldWhy) {
         {"\xef\xbb\xbf" + replaced(sane, "\n", "\r\n"),
          "byte order mark (remove it with `sed -i "
          "'1s/^\\xEF\\xBB\\xBF//' FILE`), and its lines end in CRLF"},
+        {replaced(sane, "<topology", "<!-- by hand -->\n<topology"), "a comment stands before <topology>"},
         {replaced(sane, "</topology>", ""), "it is damaged"},
         {"hello\n", "it has no <topology>"}};
     TempTree tree;
