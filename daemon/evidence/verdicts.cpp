@@ -225,11 +225,6 @@ std::string text_of(const VerdictRecord& r) {
                        text_of(r.standing));
 }
 
-bool is_trusted(const VerdictRecord& record, std::chrono::seconds retry_after, std::int64_t now) {
-    // A time in the future means that the clock was wrong.
-    return record.judged && record.time <= now && now - record.time < retry_after.count();
-}
-
 std::size_t taken_back_in_month(const std::vector<VerdictRecord>& records, std::int64_t now) {
     using namespace std::chrono;
     const auto month_of = [](std::int64_t time) {

@@ -122,9 +122,6 @@ std::string text_of(const Standing& standing);
 // "smt against cache: undecided (max_pairs), latency ...".
 std::string text_of(const VerdictRecord& record);
 
-// Whether RECORD is still relied on at NOW (s since 1970): judged, and younger than RETRY_AFTER.
-bool is_trusted(const VerdictRecord& record, std::chrono::seconds retry_after, std::int64_t now);
-
 // How many of RECORDS took back what was in force, in the calendar month (UTC) of NOW.
 std::size_t taken_back_in_month(const std::vector<VerdictRecord>& records, std::int64_t now);
 

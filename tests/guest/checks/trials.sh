@@ -41,6 +41,6 @@ wait_until 30 compared_with_smt || fail "no pair"
 wq-tunectl revert "$wq"
 if wait $trial; then fail "a trial that was cut off has exit code 0"; fi
 tail -n 2 /run/wq-tests/trial.out
-check_eq "and is told as such" 1 "$(tail -n 1 /run/wq-tests/trial.out | grep -c "cut off (an operator's order)")"
+check_eq "and is told as such" 1 "$(tail -n 1 /run/wq-tests/trial.out | grep -c "cut off (reverted by an operator's order")"
 expect_scope "$wq" default
 systemctl stop wq-tuned
