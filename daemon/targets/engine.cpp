@@ -249,7 +249,7 @@ void Targets::make_step(Target& target) {
     in.refuses = [&](const std::string& word) { return target.refusal_of(word) != nullptr; };
     in.now = edges_.now();
     if (const OrderBook* book = edges_.book; book != nullptr) {
-        in.rest = [&](const Arms& arms) { return book->rest_of(target.now.name, arms); };
+        in.rest = [&target, book](const Arms& arms) { return book->rest_of(target.now.name, arms); };
         const auto previous = book->before_upgrade.find(kind);
         if (previous != book->before_upgrade.end()) in.before_upgrade = previous->second;
         in.spent = book->is_spent(target.now.name, in.now, policy_.judge);
