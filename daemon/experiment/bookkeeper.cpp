@@ -54,13 +54,14 @@ bool costs_too_much(const LedgerEntry& before, const PairEvidence& evidence) {
     return false;
 }
 
-// The pause until the next pair of a watch. While the kept arm is clearly better, it doubles, up to a day. A
-// pair that does not agree ends that.
+// The pause until the next pair of a watch. While the kept arm is clearly better, it doubles, up to a day, but
+// only after there are the pairs that tell what the arm is worth. A pair that does not agree ends that.
 std::uint64_t pause_after(std::uint64_t pause, const LedgerEntry& entry, std::uint64_t recheck) {
     const auto interval = Comparison(entry.columns).effect(0).interval;
     const auto& last = entry.columns.front().last;
     const bool agrees = !last.empty() && last.back() < 0;
-    const bool clear = agrees && interval && interval->high < kClearGain;
+    const bool measured = !entry.after.empty() && entry.after.front().pairs >= kLeastForMean;
+    const bool clear = agrees && measured && interval && interval->high < kClearGain;
     return clear ? std::min(2 * std::max(pause, recheck), std::max(kDay, recheck)) : recheck;
 }
 
