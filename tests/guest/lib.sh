@@ -249,6 +249,7 @@ ${rule:-}
 [default_scope]
 manage = false
 EOF
+  wq-tunectl check >/dev/null || fail "the policy of this check"
   # A tick every three seconds (or TICK), and no watchdog: an emulator under load takes long to load BPF.
   drop_in wq-tuned.service <<EOF
 [Service]
@@ -257,10 +258,35 @@ Environment=WATCHDOG_USEC=$((2 * ${tick:-3}))000000
 EOF
 }
 
-# `load_on NAME [JOBS]`: writes to /dev/mapper/NAME until load_off.
+# `cost_of SCOPE VALUE`: keeps the file $cost, for `counters = ["file:$cost"]`, until cost_of_nothing: VALUE, or what a
+# check has put into the file $under, while $wq has SCOPE; else some 100. So it is known which scope
+# is better, whatever this machine does. (A measured gain of an emulated guest depends on the host's other load.)
+cost=/run/wq-tests/cost under=/run/wq-tests/under
+cost_of() {
+  mkfifo /run/wq-tests/never
+  echo 100 >$cost
+  echo "$2" >$under
+  follow_scope "$1" &
+  follower=$!
+}
+follow_scope() {
+  local word value
+  while :; do
+    read -r word _ <"$workqueues/$wq/affinity_scope"
+    read -r value <$under
+    if [ "$word" = "$1" ]; then echo "$value"; else echo "10$((RANDOM % 10))"; fi 1<>$cost
+    read -rt 0.02 _ || true
+  done <>/run/wq-tests/never
+}
+cost_of_nothing() {
+  kill "$follower" 2>/dev/null || true
+  rm -f /run/wq-tests/never
+}
+
+# `load_on NAME [JOBS [OPTION...]]`: writes to /dev/mapper/NAME until load_off. OPTIONs are fio's.
 load_on() {
   fio --name=load --filename="/dev/mapper/$1" --rw=randwrite --bs=32k --iodepth=16 --ioengine=libaio \
-    --direct=1 --time_based --runtime=3600 --numjobs="${2:-2}" >/dev/null 2>&1 &
+    --direct=1 --time_based --runtime=3600 --numjobs="${2:-2}" "${@:3}" >/dev/null 2>&1 &
   load=$!
 }
 load_off() {

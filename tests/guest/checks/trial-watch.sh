@@ -6,24 +6,9 @@
 
 other=$(other_scope)
 crypt_c0
-# The counter is a file. While the candidate is in place, its value is that of the file `under`.
-cost=/run/wq-tests/cost under=/run/wq-tests/under
-mkfifo /run/wq-tests/never
-follow_scope() {
-  local word value
-  while :; do
-    read -r word _ <"$workqueues/$wq/affinity_scope"
-    read -r value <$under
-    if [ "$word" = "$other" ]; then echo "$value"; else echo "10$((RANDOM % 10))"; fi 1<>$cost
-    read -rt 0.02 _ || true
-  done <>/run/wq-tests/never
-}
-echo 100 >$cost
-echo 096 >$under # not beyond 10%: the watch would slow down
-follow_scope &
-follower=$!
+cost_of "$other" 096 # not beyond 10%: the watch would slow down
 load_on c0
-trap 'kill $follower 2>/dev/null || true; load_off; rm -f /run/wq-tests/never' EXIT
+trap 'cost_of_nothing; load_off' EXIT
 
 trial_policy "auto:$other" "counters = [\"file:$cost\"]" 'guards = []' 'recheck = "5s"'
 systemctl start wq-tuned
