@@ -140,6 +140,8 @@ void Experiment::look() {
         if (taker.course == Course::dense) edges_.book.waiting.compared.insert(taker.name);
         if (taker.due <= now) ready.push_back(taker);
     }
+    // A look is most of what a waiting daemon costs.
+    if (edges_.book.waiting.compared.empty()) look_at_ = now + 2 * kLookTime;
     if (host.empty()) edges_.book.waiting.why = "waiting: not busy, or its next pair is not due";
     if (!ready.empty()) return begin_slot(scheduler.choose(std::move(ready)));
     if (std::ranges::find(all, Course::dense, &Taker::course) == all.end())
