@@ -8,8 +8,6 @@
 #include <set>
 #include <tuple>
 
-#include "base/clock.h"
-
 namespace wq {
 
 namespace {

@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "machine/isolation.h"
 
 namespace wq {
 namespace {

@@ -12,7 +12,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <string_view>
 #include <tuple>
 
 #include "base/file.h"

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <sys/types.h>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "bpf/work_counters.h"
 #include "evidence/ledger.h"
 #include "experiment/experiment.h"
 #include "machine/isolation.h"

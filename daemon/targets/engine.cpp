@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <syslog.h>
 #include <algorithm>
-#include <cerrno>
 #include <set>
 
 #include "machine/kernel_info.h"
