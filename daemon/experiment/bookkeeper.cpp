@@ -368,9 +368,7 @@ VerdictRecord Bookkeeper::record_of(const Member& member, const Decision& decisi
     out.time = edges_.clock.wall();
     out.comparison = number;
     out.outcome = decision.judgement;
-    out.standing = {decision.counter, static_cast<unsigned>(decision.pairs), decision.log_worse,
-                    decision.log_better,
-                    columns.empty() ? Effect{} : Comparison(columns).effect(decision.column)};
+    out.standing = standing_of(decision, columns);
     out.differences = differences_of(columns);
     out.contention = contention_of(std::as_const(book_), ledger_.ledger(), member.taker);
     out.settings = judge().settings;

@@ -296,8 +296,8 @@ std::optional<ComparisonView> Experiment::view_of(const std::string& name) const
     const LedgerEntry* entry = ledger().find(taker->key);
     if (entry == nullptr) return out;
     out.judgement = entry->judgement;
-    out.decision = decision_of(*entry, edges_.engine.policy().judge.settings.alpha, taker->candidates);
-    out.effect = Comparison(entry->columns).effect(out.decision.column);
+    const double alpha = edges_.engine.policy().judge.settings.alpha;
+    out.standing = standing_of(decision_of(*entry, alpha, taker->candidates), entry->columns);
     return out;
 }
 

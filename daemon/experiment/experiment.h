@@ -14,8 +14,7 @@ namespace wq {
 // The state of a target's comparison, for status, explain and metrics.
 struct ComparisonView : Taker {
     Judgement judgement = Judgement::undecided;  // the decision, which stays until the opposite is decided
-    Decision decision = {};                      // from the evidence as of the last pair
-    Effect effect = {};                          // of the counter that decided, or is nearest to a decision
+    Standing standing = {};                      // as of the last pair
     double lost_seconds = 0;                     // of today's budget
     bool measuring = false;                      // takes part in the running slot
     std::optional<Contention> contention = {};

@@ -52,26 +52,20 @@ json value_or_null(const std::optional<T>& value) {
 json comparison_json(const std::optional<ComparisonView>& view, const Judging& judging) {
     if (!view) return nullptr;
     const ComparisonView& v = *view;
-    const Decision& d = v.decision;
-    const auto& interval = v.effect.interval;
-    return {{"reference", v.arms.reference.name()},
-            {"candidate", v.arms.candidate.name()},
-            {"course", name_of(v.course)},
-            {"by_order", v.by_hand},
-            {"verdict", name_of(v.judgement)},
-            {"pair", d.pairs + 1},
-            {"pairs", d.pairs},
-            {"max_pairs", judging.settings.max_pairs},
-            {"counter", d.counter},
-            {"effect_percent", d.pairs > 0 ? json(v.effect.percent) : json(nullptr)},
-            {"interval_percent", interval ? json{interval->low, interval->high} : json(nullptr)},
-            {"e_regressed", evidence_of(d.log_worse)},
-            {"e_improved", evidence_of(d.log_better)},
-            {"lost_seconds", v.lost_seconds},
-            {"budget_seconds", judging.budget.count()},
-            {"phase", v.measuring ? "measuring" : "waiting"},
-            {"next_pair", value_or_null(v.next_pair)},
-            {"reason", v.waits}};
+    json out = to_json(v.standing);
+    out.update({{"reference", v.arms.reference.name()},
+                {"candidate", v.arms.candidate.name()},
+                {"course", name_of(v.course)},
+                {"by_order", v.by_hand},
+                {"verdict", name_of(v.judgement)},
+                {"pair", v.standing.pairs + 1},
+                {"max_pairs", judging.settings.max_pairs},
+                {"lost_seconds", v.lost_seconds},
+                {"budget_seconds", judging.budget.count()},
+                {"phase", v.measuring ? "measuring" : "waiting"},
+                {"next_pair", value_or_null(v.next_pair)},
+                {"reason", v.waits}});
+    return out;
 }
 
 // The result of the comparisons of TARGET; empty if nothing was compared yet. A candidate that regressed
@@ -82,7 +76,7 @@ std::optional<Judgement> outcome_of(const Target& target, const std::optional<Co
     const bool regressed = (view && view->judgement == Judgement::regressed) ||
                            (step.verdict != nullptr && step.verdict->outcome == Judgement::regressed);
     if (regressed) return Judgement::regressed;
-    if (step.kind == Step::Kind::reverted || (view && view->decision.pairs > 0)) return Judgement::undecided;
+    if (step.kind == Step::Kind::reverted || (view && view->standing.pairs > 0)) return Judgement::undecided;
     return {};
 }
 
