@@ -152,15 +152,8 @@ double log_ratio(const ComparedCounter& counter, const PairValues& v) {
 }
 
 std::string_view name_of(Judgement judgement) {
-    switch (judgement) {
-        case Judgement::improved:
-            return "improved";
-        case Judgement::regressed:
-            return "regressed";
-        case Judgement::undecided:
-            break;
-    }
-    return "undecided";
+    constexpr std::string_view kNames[] = {"improved", "regressed", "undecided"};
+    return kNames[static_cast<std::size_t>(judgement)];
 }
 
 Comparison::Comparison(const std::vector<ComparedCounter>& counters) {

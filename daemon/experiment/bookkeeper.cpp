@@ -120,13 +120,13 @@ std::optional<Contention> contention_of(const OrderBook& book, const Ledger& led
 Bookkeeper::Bookkeeper(const ExperimentEdges& edges) : edges_(edges) {
     ledger_.load();
     edges_.verdicts.complete(ledger_.ledger());
-    const auto coins = read_coins(edges_.paths.slot());
+    const auto coins = coins_file(edges_.paths.slot()).read();
     if (!coins)
         edges_.log.write({LOG_WARNING, Event::none, coins.error().in("a slot that was cut off").text});
     else if (*coins && (*coins)->running && !ledger_.has((*coins)->slot))
         count_cut_off(**coins);
     // Last: a kill before it counts the windows at the next start, and not twice, because the slot is kept.
-    forget_coins(edges_.paths.slot());
+    (void)coins_file(edges_.paths.slot()).remove();
 }
 
 // The windows that a kill cut off.
@@ -134,7 +134,7 @@ void Bookkeeper::count_cut_off(const Coins& coins) {
     const auto& entries = ledger_.ledger().entries();
     for (const Coins::Member& member : coins.members)
         if (const auto found = entries.find(member.comparison); found != entries.end())
-            lose_window(found->second, coins.side_of(member));
+            lose_window(found->second, side_in(*coins.running, member.candidate_first));
     ledger_.keep(coins.slot);
 }
 

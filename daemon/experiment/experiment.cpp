@@ -205,7 +205,7 @@ void Experiment::after_act(const std::vector<SlotRun::Left>& left, const std::ve
     if (books_.turned()) edges_.engine.step_all();
     edges_.ledger.keep(slot_->number());
     slot_.reset();
-    forget_coins(edges_.paths.slot());
+    (void)coins_file(edges_.paths.slot()).remove();
     books_.write();
     edges_.ledger.save_in_time(edges_.clock.now());
     look_at_ = edges_.clock.now();

@@ -73,26 +73,14 @@ static void describe(JsonPlace& at, Coins::Member& member) {
     at("candidate_first", member.candidate_first);
 }
 
-static void describe(JsonPlace& at, Coins& coins) {
+void describe(JsonPlace& at, Coins& coins) {
     at("slot", coins.slot);
     at("members", coins.members);
     at("running", coins.running, 0U, 1U);
 }
 
-Side Coins::side_of(const Member& member) const {
-    return member.candidate_first == (running == 0U) ? Side::candidate : Side::reference;
-}
-
-Status keep_coins(const std::string& path, const Coins& coins) {
-    return StateFile<Coins>(path, kCoinsRules).save(coins);
-}
-
-Result<std::optional<Coins>> read_coins(const std::string& path) {
-    return StateFile<Coins>(path, kCoinsRules).read();
-}
-
-void forget_coins(const std::string& path) {
-    (void)::unlink(path.c_str());
+StateFile<Coins> coins_file(const std::string& path) {
+    return {path, kCoinsRules};
 }
 
 Member member_of(const Taker& taker, const Engine& engine) {
@@ -166,7 +154,7 @@ void SlotRun::put(unsigned window) {
     std::vector<std::pair<std::string, Arm>> switches;
     for (const Member* member : order) switches.emplace_back(member->taker.name, member->arm(window));
     coins_.running = window;
-    if (const auto kept = keep_coins(edges_.paths.slot(), coins_); !kept) {
+    if (const auto kept = coins_file(edges_.paths.slot()).save(coins_); !kept) {
         for (Member* member : order) leave(*member, kept.error().text);
         return;
     }
@@ -175,7 +163,7 @@ void SlotRun::put(unsigned window) {
         order[i]->in_place = window;
         std::uint64_t& write = edges_.book.of(order[i]->taker.name).load.write;
         write = std::max(switched[i].took, write / 2);
-        put_failed(*order[i], switched[i].outcome);
+        put_failed(*order[i], switched[i]);
     }
 }
 
@@ -209,7 +197,7 @@ void SlotRun::cut(Member& member, unsigned window) {
     const Arm& incumbent = member.taker.incumbent();
     if (member.arm(window) == incumbent) return;
     const auto back = edges_.engine.switch_to({{member.taker.name, incumbent}}, edges_.clock.now);
-    put_failed(member, back.front().outcome);
+    put_failed(member, back.front());
 }
 
 void SlotRun::finish(std::vector<Done>& done) {

@@ -116,8 +116,8 @@ void add_targets(Exposition& out, const Engine& engine) {
     std::map<State, std::vector<std::string>> names;
     for (const auto& [name, target] : engine.targets()) names[target.state].push_back(name);
     out.metric("wq_tuned_targets", "Targets in each state.");
-    for (const State state : kAllStates)
-        out.sample({{"state", std::string(name_of(state))}}, names[state].size());
+    for (std::size_t i = 0; i < std::size(kStateNames); i++)
+        out.sample({{"state", std::string(kStateNames[i])}}, names[static_cast<State>(i)].size());
     out.metric("wq_tuned_target_state",
                "1 for the state of each target that wq-tuned changed, compares or cannot set.");
     std::size_t named = 0;

@@ -76,7 +76,7 @@ Status Service::start() {
             paths_.lab() +
                 ": what `wq-tunectl ab` or `bench` left is in force: `wq-tunectl ab --restore` puts it back",
             EWOULDBLOCK);
-    remark(mark_restart(paths_, false));
+    remark(set_mark(paths_, Mark::restart, false));
     publisher_.start();
     publisher_.notify("", "reading the baseline, the topology and the policy");
     if (auto made = loop_.start([this](Cause cause) { on(cause); }); !made) return made;
@@ -90,7 +90,7 @@ Status Service::start() {
     // From here on, events are queued, so changes during the first look cause another one.
     start_udev();
     if (!use_policy()) {
-        remark(mark_keep(paths_, false));
+        remark(set_mark(paths_, Mark::keep, false));
         parts_->engine.set_policy(no_policy());
     }
     if (paths_.root.empty())
@@ -254,7 +254,7 @@ Status Service::use_policy() {
         policy_.broken(policy.error(), wall_clock());
         return fail(policy_.error);
     }
-    remark(mark_keep(paths_, policy->keep_on_exit));
+    remark(set_mark(paths_, Mark::keep, policy->keep_on_exit));
     publisher_.use(*policy, options_.config ? std::vector{*options_.config} : policy_files(options_.root));
     parts_->use(std::move(*policy));
     policy_.loaded(wall_clock());
@@ -272,7 +272,7 @@ void Service::stop() {
     parts_->experiment.cancel_all("wq-tuned stopped");
     const bool restarting = bus_ && bus_->is_restarting();
     if (restarting) {
-        remark(mark_restart(paths_, true));
+        remark(set_mark(paths_, Mark::restart, true));
     } else {
         leave();
         publisher_.end();
@@ -283,7 +283,7 @@ void Service::stop() {
         log_.write({LOG_WARNING, Event::none, name + ": not written: the disk does not respond"});
     // Meanwhile a stop may have replaced the restart. The restorer then removes the metrics.
     if (restarting && !bus_->is_restarting()) {
-        remark(mark_restart(paths_, false));
+        remark(set_mark(paths_, Mark::restart, false));
         leave();
     }
     loop_.end();

@@ -463,25 +463,25 @@ Outcome Engine::may_switch(Target* target, const Arm& arm) {
 }
 
 // Between two windows the entries on disk have exactly the words that are in place.
-std::vector<Switched> Engine::switch_to(const std::vector<std::pair<std::string, Arm>>& switches,
-                                        const std::function<std::uint64_t()>& clock) {
+std::vector<Outcome> Engine::switch_to(const std::vector<std::pair<std::string, Arm>>& switches,
+                                       const std::function<std::uint64_t()>& clock) {
     using End = Outcome::Kind;
-    std::vector<Switched> out;
+    std::vector<Outcome> out;
     for (const auto& [name, arm] : switches) {
         Target* target = wq::find(targets_, name);
-        out.push_back({may_switch(target, arm)});
-        if (out.back().outcome.kind == End::done) target->entry()->announce({arm.word, arm.strict});
+        out.push_back(may_switch(target, arm));
+        if (out.back().kind == End::done) target->entry()->announce({arm.word, arm.strict});
     }
     const auto saved = edges_.store.save();
     for (std::size_t i = 0; i < switches.size(); i++) {
         const auto& [name, arm] = switches[i];
-        Outcome& outcome = out[i].outcome;
+        Outcome& outcome = out[i];
         Target* target = wq::find(targets_, name);
         if (target == nullptr) continue;
         if (outcome.kind == End::done && !saved)
             outcome = {End::transient, false, saved.error().in("its baseline cannot be saved").text,
                        saved.error().code};
-        if (outcome.kind == End::done) outcome = reconciler_.rewrite(*target, arm, clock, out[i].took);
+        if (outcome.kind == End::done) outcome = reconciler_.rewrite(*target, arm, clock);
         if (!target->in_slot) continue;
         if (outcome.kind == End::done) {
             target->wrote({arm.word, arm.strict});
