@@ -86,6 +86,14 @@ std::string text_of(const Arms& arms) {
     return fmt::format("{} against {}", arms.candidate.name(), arms.reference.name());
 }
 
+LogLine line_of(int priority, Event event, const std::string& target, const std::string& reference,
+                const std::string& candidate, const std::string& text) {
+    return {priority,
+            event,
+            target + ": " + text,
+            {{"WQ_NAME", target}, {"WQ_ARM_REFERENCE", reference}, {"WQ_ARM_CANDIDATE", candidate}}};
+}
+
 // Keeps what the windows of MEMBER showed beside what is compared.
 void see(const Member& member, const PairResult& result, WorkSeen& seen, LedgerEntry& entry) {
     if (!member.pair->counts_work() || !result.counted) return;
@@ -415,20 +423,18 @@ void Bookkeeper::write() {
     if (to_write_.empty()) return;
     for (const VerdictRecord& r : std::exchange(to_write_, {})) {
         const bool notable = r.judged && r.outcome != Judgement::undecided;
-        LogLine line{
-            notable ? LOG_NOTICE : LOG_INFO,
-            r.judged ? Event::verdict : Event::comparison_cut_off,
-            fmt::format("{}: {} against {}: {}{}: {}{}", r.target, r.key.candidate, r.key.reference,
-                        name_of(r.outcome), r.reason.empty() ? "" : " (" + r.reason + ")",
-                        wq::text_of(r.standing), r.contention ? "; " + wq::text_of(*r.contention) : ""),
-            {{"WQ_NAME", r.target},
-             {"WQ_ARM_REFERENCE", r.key.reference},
-             {"WQ_ARM_CANDIDATE", r.key.candidate},
-             {"WQ_VERDICT", std::string(name_of(r.outcome))},
-             {"WQ_REASON", r.reason},
-             {"WQ_COUNTER", r.standing.counter},
-             {"WQ_PAIRS", std::to_string(r.standing.pairs)},
-             {"WQ_EFFECT_PERCENT", fmt::format("{:.2f}", r.standing.effect.percent)}}};
+        LogLine line = line_of(
+            notable ? LOG_NOTICE : LOG_INFO, r.judged ? Event::verdict : Event::comparison_cut_off, r.target,
+            r.key.reference, r.key.candidate,
+            fmt::format("{} against {}: {}{}: {}{}", r.key.candidate, r.key.reference, name_of(r.outcome),
+                        r.reason.empty() ? "" : " (" + r.reason + ")", wq::text_of(r.standing),
+                        r.contention ? "; " + wq::text_of(*r.contention) : ""));
+        line.fields.insert(line.fields.end(),
+                           {{"WQ_VERDICT", std::string(name_of(r.outcome))},
+                            {"WQ_REASON", r.reason},
+                            {"WQ_COUNTER", r.standing.counter},
+                            {"WQ_PAIRS", std::to_string(r.standing.pairs)},
+                            {"WQ_EFFECT_PERCENT", fmt::format("{:.2f}", r.standing.effect.percent)}});
         add_fields(line, "LOCK_PERCENT", r, &ArmWork::lock_percent);
         add_fields(line, "POOLS", r, &ArmWork::pools);
         add_fields(line, "WORKERS", r, &ArmWork::workers);
@@ -440,12 +446,8 @@ void Bookkeeper::write() {
 
 void Bookkeeper::say(int priority, Event event, const Taker& taker, const std::string& text,
                      const std::optional<std::string>& why) {
-    LogLine line{priority,
-                 event,
-                 taker.name + ": " + text,
-                 {{"WQ_NAME", taker.name},
-                  {"WQ_ARM_REFERENCE", taker.arms.reference.name()},
-                  {"WQ_ARM_CANDIDATE", taker.arms.candidate.name()}}};
+    LogLine line =
+        line_of(priority, event, taker.name, taker.arms.reference.name(), taker.arms.candidate.name(), text);
     if (why) line.fields.emplace_back("WQ_REASON", *why);
     edges_.log.write(line);
 }

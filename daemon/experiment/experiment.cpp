@@ -46,13 +46,12 @@ void Experiment::measure_by(const std::string& lacks) {
     edges_.ledger.lack(lacks);
     edges_.engine.measure_by(measures_of(edges_.engine.policy().judge, counting_.works(), lacks,
                                          scheduler_in_force(edges_.paths)));
-    edges_.book.waiting.unjudged = edges_.engine.keys().measures().can_judge()
-                                       ? ""
-                                       : "no counter can be measured: " + counting_.why_not();
+    edges_.book.waiting.unjudged =
+        edges_.engine.keys().measures().can_judge() ? "" : "no counter can be measured: " + counting_.why_not;
 }
 
 void Experiment::policy_changed() {
-    counting_.set_why_not("");
+    counting_.why_not.clear();
     edges_.book.policy_changed();
     const Judging& judge = edges_.engine.policy().judge;
     measure_by(ledger().lacks);
@@ -72,7 +71,7 @@ void Experiment::policy_changed() {
 std::string Experiment::why_no_slot() const {
     Conditions host = host_.conditions(edges_.engine.policy().judge);
     host.observing = edges_.engine.observing();
-    host.pods_unknown = edges_.engine.inventory().pods_unknown();
+    host.pods_unknown = edges_.engine.inventory().pods_unknown;
     host.ledger_error = edges_.ledger.why_not(edges_.clock.now());
     return wq::why_no_slot(host);
 }
@@ -90,8 +89,8 @@ Result<bool> Experiment::look_at_traffic() {
         if (!rates && kind_of_error(rates.error().code) == Outcome::Kind::transient)
             return tl::unexpected(rates.error());
         if (!rates) {
-            counting_.set_why_not(rates.error().text);
-            edges_.log.write({LOG_NOTICE, Event::none, "work is not counted: " + counting_.why_not()});
+            counting_.why_not = rates.error().text;
+            edges_.log.write({LOG_NOTICE, Event::none, "work is not counted: " + counting_.why_not});
             measure_by("work is not counted");
         }
     }

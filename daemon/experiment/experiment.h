@@ -50,6 +50,7 @@ class Experiment {
     void cancel_all(const std::string& why);
     // While paused no slot begins, except for orders. The running slot comes to its end.
     void pause(bool paused) { host_.paused = paused; }
+    [[nodiscard]] bool is_paused() const { return host_.paused; }
 
     [[nodiscard]] bool is_measuring() const { return slot_ != nullptr; }
     // Whether memory should be locked: from the begin of a slot until no more slots follow.

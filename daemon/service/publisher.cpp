@@ -23,7 +23,7 @@ constexpr std::uint64_t kStatusPeriod = 30'000'000;  // us between two status.js
 std::uint64_t essence_of(const Told& now) {
     const Engine& engine = now.parts.engine;
     std::string out = fmt::format("{}\n{}\n{} {}\n", now.state, now.summary, now.policy.since.value_or(0),
-                                  engine.inventory().topology_reads());
+                                  engine.inventory().topology_reads);
     const auto add = [&out](const std::string& name, const Shown& shown, const std::string& more) {
         fmt::format_to(std::back_inserter(out), "{}\n{}\n{}\n{}\n", name, name_of(shown.state), shown.reason,
                        more);

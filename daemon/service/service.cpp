@@ -155,10 +155,10 @@ void Service::look(bool whole) {
     if (std::exchange(events_lost_, false))
         log_.write({LOG_NOTICE, Event::none,
                     "udev's queue overflowed: events were lost, and everything is looked at again"});
-    parts_->look(whole);
+    parts_->engine.tick(whole);
     if (whole) ticks_ = 0;
     log_.write({LOG_DEBUG, Event::none, "looked: " + summary()});
-    if (whole || parts_->wants_retry()) agenda_.looked(parts_->wants_retry(), monotonic_us());
+    if (whole || parts_->engine.wants_retry()) agenda_.looked(parts_->engine.wants_retry(), monotonic_us());
 }
 
 // Reasons to write nothing, apart from mode observe. Logs a change; at the start the summary shows it.
@@ -297,7 +297,7 @@ void Service::leave() {
 std::string Service::state() const {
     if (switched_off_) return "paused";
     if (!parts_->engine.observing().empty()) return "observing";
-    return parts_->is_paused() ? "paused" : "running";
+    return parts_->experiment.is_paused() ? "paused" : "running";
 }
 
 std::string Service::summary() const {

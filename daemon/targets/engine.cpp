@@ -100,7 +100,7 @@ std::optional<No> Targets::why_not(const Target& target, Use use, const Arms* ar
         return No{left_to_writer(target).reason + "; put the baseline back and reload the policy"};
     if (use == Use::revert) return {};
     if (target.now.name == kDefaultTarget && !default_stays_.empty()) return No{default_stays_};
-    if (const std::string& why = inventory_.pods_unknown(); !why.empty()) return No{"pods unknown: " + why};
+    if (const std::string& why = inventory_.pods_unknown; !why.empty()) return No{"pods unknown: " + why};
     if (use == Use::pin) return {};
     const Holder holder = target.holder();
     if (is_order(holder))
@@ -165,7 +165,7 @@ void Targets::look_at(const std::string& name, const CpuSet& unbound_mask) {
 }
 
 bool Targets::is_as_seen() const {
-    if (!complete_ || inventory_.is_stale() || !reconciler_.unsaved().empty()) return false;
+    if (!complete_ || inventory_.stale || !reconciler_.unsaved().empty()) return false;
     if (edges_.files.unbound_mask() != unbound_mask_) return false;
     return std::ranges::all_of(edges_.store.entries(), [this](const auto& item) {
         const auto& [name, entry] = item;
@@ -189,7 +189,7 @@ void Targets::plan() {
                     kernel_,
                     policy_,
                     before,
-                    inventory_.pods_unknown(),
+                    inventory_.pods_unknown,
                     effective_shard_size(kernel_, policy_),
                     named_only_};
     for (const auto& [name, target] : targets_) {
@@ -259,8 +259,7 @@ void Targets::make_step(Target& target) {
 // ---- deciding
 
 Circumstances Targets::circumstances() const {
-    return {observing(), inventory_.pods_unknown(),
-            edges_.book == nullptr ? Waiting() : edges_.book->waiting};
+    return {observing(), inventory_.pods_unknown, edges_.book == nullptr ? Waiting() : edges_.book->waiting};
 }
 
 namespace {
