@@ -29,7 +29,7 @@ Wanted wanted_by(const std::vector<ComparedCounter>& counters) {
 
 }  // namespace
 
-Experiment::Experiment(Edges edges)
+Experiment::Experiment(ExperimentEdges edges)
     : edges_(std::move(edges)),
       books_(edges_),
       counting_(edges_.counters),
@@ -217,7 +217,7 @@ void Experiment::tick(const std::string& system_state) {
         engine.name_only({engine.named_only().host, std::move(swap)});
         engine.step_all();
     }
-    host_.system_state = system_state;
+    host_.seen.system_state = system_state;
     check();
     const std::uint64_t now = edges_.clock.now();
     if (!slot_) edges_.ledger.save_in_time(now);
@@ -248,7 +248,9 @@ void Experiment::check() {
         const auto no = engine.why_not(*target, Use::compare, &order.arms);
         const std::string why = no ? no->why : edges_.book.waiting.unjudged;
         if (why.empty()) continue;
-        books_.give_up(member_of(taker_of(*target, order.arms, Course::dense, engine.keys()), engine), why);
+        Taker taker = taker_of(*target, order.arms, Course::dense);
+        taker.key = engine.keys().ledger_key(target->now, order.arms, taker.from_policy);
+        books_.give_up(member_of(taker, engine), why);
     }
     if (!slot_) books_.write();
 }

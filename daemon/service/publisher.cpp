@@ -75,7 +75,6 @@ void Publisher::publish_status(const Told& now) {
     document["worth"] =
         worth_json(parts.engine, parts.experiment.ledger(), parts.verdicts.records(), wall_clock());
     document["worth"]["lost_today_s"] = parts.experiment.totals().lost_today;
-    document["masks"] = masks_json(parts.engine.masks());
     const auto done = publish_file(paths_.status(), status_text(std::move(document)));
     const std::string error = done ? "" : done.error().text;
     if (error != error_ && !done) log_.write({LOG_WARNING, Event::none, error});

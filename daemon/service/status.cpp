@@ -110,6 +110,23 @@ json target_json(const Engine& engine, const std::optional<ComparisonView>& view
             {"verdict", target.step.verdict != nullptr ? to_json(*target.step.verdict) : json(nullptr)}};
 }
 
+// Masks that a rule asks for, or that hold a value that we wrote.
+json masks_json(const MaskKeeper& masks) {
+    json out = json::array();
+    for (const auto& [name, mask] : masks.masks()) {
+        const Owned* entry = mask.entry();
+        const std::string& baseline = entry != nullptr ? entry->main.baseline : mask.now.text;
+        const bool has_mask = !mask.now.text.empty();
+        out.push_back({{"name", name},
+                       {"cpumask", has_mask ? json(mask.now.effective.list()) : json(nullptr)},
+                       {"baseline", has_mask ? json(plain(Knob::mask, baseline)) : json(nullptr)},
+                       {"planned", word_or_null(mask.planned.list())},
+                       {"state", name_of(mask.state)},
+                       {"reason", mask.reason}});
+    }
+    return out;
+}
+
 // "next_pair": when the next pair of any target is due, null if that is not known.
 json experiments_json(const Experiment* experiment, const std::vector<ComparisonView>& views) {
     if (experiment == nullptr) return nullptr;
@@ -238,23 +255,8 @@ json status_json(const Engine& engine, const Experiment* experiment, const std::
               {"experiments", experiments_json(experiment, views)},
               {"writes", engine.writes()},
               {"topology_reads", engine.inventory().topology_reads}}},
-            {"targets", std::move(targets)}};
-}
-
-json masks_json(const MaskKeeper& masks) {
-    json out = json::array();
-    for (const auto& [name, mask] : masks.masks()) {
-        const Owned* entry = mask.entry();
-        const std::string& baseline = entry != nullptr ? entry->main.baseline : mask.now.text;
-        const bool has_mask = !mask.now.text.empty();
-        out.push_back({{"name", name},
-                       {"cpumask", has_mask ? json(mask.now.effective.list()) : json(nullptr)},
-                       {"baseline", has_mask ? json(plain(Knob::mask, baseline)) : json(nullptr)},
-                       {"planned", word_or_null(mask.planned.list())},
-                       {"state", name_of(mask.state)},
-                       {"reason", mask.reason}});
-    }
-    return out;
+            {"targets", std::move(targets)},
+            {"masks", masks_json(engine.masks())}};
 }
 
 std::vector<std::string> hosts_in_force(const Policy& policy) {

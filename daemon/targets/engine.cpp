@@ -48,6 +48,10 @@ std::vector<Workqueue> all_before_us(const std::map<std::string, Target>& target
     return out;
 }
 
+tl::unexpected<Error> refused(const std::string& name, const No& no) {
+    return fail(name + ": " + no.why, no.code);
+}
+
 }  // namespace
 
 Targets::Targets(Edges edges, KernelInfo kernel)
@@ -262,19 +266,6 @@ Circumstances Targets::circumstances() const {
     return {observing(), inventory_.pods_unknown, edges_.book == nullptr ? Waiting() : edges_.book->waiting};
 }
 
-namespace {
-
-Target* find(std::map<std::string, Target>& targets, const std::string& name) {
-    const auto found = targets.find(name);
-    return found == targets.end() ? nullptr : &found->second;
-}
-
-tl::unexpected<Error> refused(const std::string& name, const No& no) {
-    return fail(name + ": " + no.why, no.code);
-}
-
-}  // namespace
-
 void Engine::set_policy(Policy policy) {
     policy_ = std::move(policy);
     log_.start_over();
@@ -374,7 +365,7 @@ Status Engine::unpin(const std::string& name) {
     if (entry == nullptr || !is_order(entry->holder))
         return fail(name + ": neither pinned nor reverted", ENOENT);
     entry->hold(Holder::policy);
-    if (Target* target = wq::find(targets_, name); target != nullptr) target->hold(Holder::policy);
+    if (Target* target = target_of(name); target != nullptr) target->hold(Holder::policy);
     step_all();
     const Target* after = find(name);
     return after == nullptr || after->stuck == 0 ? Status() : fail(name + ": " + after->reason, EIO);
@@ -467,7 +458,7 @@ std::vector<Outcome> Engine::switch_to(const std::vector<std::pair<std::string, 
     using End = Outcome::Kind;
     std::vector<Outcome> out;
     for (const auto& [name, arm] : switches) {
-        Target* target = wq::find(targets_, name);
+        Target* target = target_of(name);
         out.push_back(may_switch(target, arm));
         if (out.back().kind == End::done) target->entry()->announce({arm.word, arm.strict});
     }
@@ -475,7 +466,7 @@ std::vector<Outcome> Engine::switch_to(const std::vector<std::pair<std::string, 
     for (std::size_t i = 0; i < switches.size(); i++) {
         const auto& [name, arm] = switches[i];
         Outcome& outcome = out[i];
-        Target* target = wq::find(targets_, name);
+        Target* target = target_of(name);
         if (target == nullptr) continue;
         if (outcome.kind == End::done && !saved)
             outcome = {End::transient, false, saved.error().in("its baseline cannot be saved").text,
@@ -497,7 +488,7 @@ std::vector<Outcome> Engine::switch_to(const std::vector<std::pair<std::string, 
 
 void Engine::leave_slot(const std::vector<std::string>& names) {
     for (const std::string& name : names) {
-        Target* target = wq::find(targets_, name);
+        Target* target = target_of(name);
         if (target == nullptr) continue;
         target->in_slot = false;
         if (target->external && target->holds_ours()) {
@@ -509,7 +500,7 @@ void Engine::leave_slot(const std::vector<std::string>& names) {
     }
     write();
     for (const std::string& name : names)
-        if (Target* target = wq::find(targets_, name); target != nullptr) target->held.clear();
+        if (Target* target = target_of(name); target != nullptr) target->held.clear();
 }
 
 }  // namespace wq

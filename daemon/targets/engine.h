@@ -160,6 +160,7 @@ class Engine : public Targets {
     void leave_slot(const std::vector<std::string>& names);
 
   private:
+    [[nodiscard]] Target* target_of(const std::string& name) { return const_cast<Target*>(find(name)); }
     void write();
     Outcome may_switch(Target* target, const Arm& arm);
     void save();

@@ -5,7 +5,6 @@
 #include <syslog.h>
 
 namespace wq {
-
 namespace {
 
 // Whether what is ours is about to be put back.
