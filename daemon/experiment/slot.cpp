@@ -14,7 +14,6 @@
 #include "base/file.h"
 
 namespace wq {
-namespace {
 
 constexpr std::array kSteps = {
     SlotStep{SlotAction::put, 1, &SlotTimes::lead},
@@ -33,8 +32,6 @@ constexpr StateRules kCoinsRules{.limit = 1U << 20, .may_replace_bytes = true}; 
 constexpr std::int64_t kJump = 500'000'000;                                      // ns
 constexpr std::uint64_t kLongWindow = 30'000'000;                                // us
 constexpr std::uint64_t kLeastLead = 100'000;  // us, also of the drain; both are at least the washout
-
-}  // namespace
 
 SlotTimes times_of_slot(const Judging& judge, std::uint64_t window, bool is_long) {
     SlotTimes out;

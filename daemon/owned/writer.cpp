@@ -57,6 +57,23 @@ Owned as_seen(Owned entry, const Values& seen, const Values& values) {
     return entry;
 }
 
+Outcome error_outcome(const Error& error, bool wrote) {
+    return {kind_of_error(error.code), wrote, error.text, error.code};
+}
+
+// Of two writes that were both tried: a failure, since something of ours is left; then a foreign value.
+Outcome worse_of(Outcome main, const Outcome& strict) {
+    const auto rank = [](const Outcome& each) {
+        return each.kind == End::gone ? 3 : each.failed() ? 2 : each.kind == End::done ? 0 : 1;
+    };
+    const bool wrote = main.wrote || strict.wrote;
+    const std::uint64_t took = main.took + strict.took;
+    if (rank(strict) > rank(main)) main = strict;
+    main.wrote = wrote;
+    main.took = took;
+    return main;
+}
+
 }  // namespace
 
 Outcome::Kind kind_of_error(int code) {
@@ -76,27 +93,6 @@ Outcome::Kind kind_of_error(int code) {
             return End::permanent;
     }
 }
-
-namespace {
-
-Outcome error_outcome(const Error& error, bool wrote) {
-    return {kind_of_error(error.code), wrote, error.text, error.code};
-}
-
-// Of two writes that were both tried: a failure, since something of ours is left; then a foreign value.
-Outcome worse_of(Outcome main, const Outcome& strict) {
-    const auto rank = [](const Outcome& each) {
-        return each.kind == End::gone ? 3 : each.failed() ? 2 : each.kind == End::done ? 0 : 1;
-    };
-    const bool wrote = main.wrote || strict.wrote;
-    const std::uint64_t took = main.took + strict.took;
-    if (rank(strict) > rank(main)) main = strict;
-    main.wrote = wrote;
-    main.took = took;
-    return main;
-}
-
-}  // namespace
 
 Result<std::string> OwnedWriter::read(const Owned& entry, Knob file) const {
     if (file == Knob::scope)
