@@ -49,37 +49,6 @@ constexpr std::array kKinds = {
     CounterKind{"file:/PATH", "", false, 0},
 };
 
-}  // namespace
-
-std::span<const CounterKind> counter_kinds() {
-    return kKinds;
-}
-
-const CounterKind* find_counter(std::string_view name) {
-    const std::string pattern = machine_counter_pattern(name);
-    const auto row =
-        std::ranges::find(kKinds, pattern.empty() ? name : std::string_view(pattern), &CounterKind::name);
-    return row == kKinds.end() ? nullptr : &*row;
-}
-
-bool counter_higher_is_better(std::string_view name) {
-    const CounterKind* kind = find_counter(name);
-    return kind != nullptr && kind->higher_is_better;
-}
-
-bool is_work_counter(std::string_view name) {
-    const CounterKind* kind = find_counter(name);
-    return kind != nullptr && kind->of_work != nullptr;
-}
-
-unsigned sampled_every(double items) {
-    constexpr double kMost = 65535;
-    if (!(items >= kTimed)) return 1;  // NaN too
-    return static_cast<unsigned>(std::min(std::round(items / kTimed), kMost));
-}
-
-namespace {
-
 constexpr std::size_t kMaxNumberFile = 4096;    // bytes
 constexpr std::size_t kMaxDiskstats = 4 << 20;  // enough for tens of thousands of disks
 constexpr std::size_t kMaxDevice = 31;          // DISK_NAME_LEN without its NUL
@@ -96,35 +65,27 @@ struct Name {
     std::string part;     // some or full; rkB or wkB; empty
 };
 
-bool is_plain(std::string_view text) {
-    return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
-}
-
-bool is_control(char c) {
-    const auto byte = static_cast<unsigned char>(c);  // char is signed on x86 and unsigned on arm64
-    return byte < ' ' || byte == 0x7f;
-}
-
 std::optional<Name> disk_name(const std::string& rest) {
     const auto dot = rest.rfind('.');
-    if (dot == std::string::npos || dot == 0 || dot > kMaxDevice || !is_plain(rest)) return std::nullopt;
+    const bool is_plain = std::ranges::all_of(rest, [](char c) { return c > ' ' && c < '\x7f'; });
+    if (dot == std::string::npos || dot == 0 || dot > kMaxDevice || !is_plain) return std::nullopt;
     const std::string part = rest.substr(dot + 1);
     if (part != "rkB" && part != "wkB") return std::nullopt;
     return Name{Name::Kind::disk, rest.substr(0, dot), part};
 }
 
-std::optional<Name> take_apart(const std::string& name) {
+Result<Name> take_apart(const std::string& name) {
     const auto colon = name.find(':');
-    if (colon == std::string::npos) return std::nullopt;
-    const std::string kind = name.substr(0, colon);
+    const std::string kind = colon == std::string::npos ? "" : name.substr(0, colon);
     const std::string rest = name.substr(colon + 1);
     if (kind == "psi" && find_counter(name) != nullptr)
         return Name{Name::Kind::pressure, rest.substr(0, rest.find('.')), rest.substr(rest.find('.') + 1)};
-    if (kind == "diskstats") return disk_name(rest);
+    if (const auto disk = disk_name(rest); disk && kind == "diskstats") return *disk;
     const bool path = rest.starts_with('/') && rest.size() < PATH_MAX;
-    if (kind == "file" && path && std::none_of(rest.begin(), rest.end(), is_control))
+    const auto is_control = [](unsigned char byte) { return byte < ' ' || byte == 0x7f; };
+    if (kind == "file" && path && std::ranges::none_of(rest, is_control))
         return Name{Name::Kind::file, rest, ""};
-    return std::nullopt;
+    return fail("no counter can be called '" + name + "'");
 }
 
 // Parses all of TEXT as a finite number of at least 0.
@@ -191,11 +152,34 @@ Result<double> read_number_file(const std::string& path) {
     return *number;
 }
 
-tl::unexpected<Error> no_such_counter(const std::string& name) {
-    return fail("no counter can be called '" + name + "'");
+}  // namespace
+
+std::span<const CounterKind> counter_kinds() {
+    return kKinds;
 }
 
-}  // namespace
+const CounterKind* find_counter(std::string_view name) {
+    const std::string pattern = machine_counter_pattern(name);
+    const auto row =
+        std::ranges::find(kKinds, pattern.empty() ? name : std::string_view(pattern), &CounterKind::name);
+    return row == kKinds.end() ? nullptr : &*row;
+}
+
+bool counter_higher_is_better(std::string_view name) {
+    const CounterKind* kind = find_counter(name);
+    return kind != nullptr && kind->higher_is_better;
+}
+
+bool is_work_counter(std::string_view name) {
+    const CounterKind* kind = find_counter(name);
+    return kind != nullptr && kind->of_work != nullptr;
+}
+
+unsigned sampled_every(double items) {
+    constexpr double kMost = 65535;
+    if (!(items >= kTimed)) return 1;  // NaN too
+    return static_cast<unsigned>(std::min(std::round(items / kTimed), kMost));
+}
 
 std::string machine_counter_pattern(std::string_view name) {
     if (name.starts_with("psi:")) return "";
@@ -206,7 +190,7 @@ std::string machine_counter_pattern(std::string_view name) {
 
 Result<double> read_machine_counter(const Paths& paths, const std::string& name) {
     const auto counter = take_apart(name);
-    if (!counter) return no_such_counter(name);
+    if (!counter) return tl::unexpected(counter.error());
     switch (counter->kind) {
         case Name::Kind::pressure:
             return read_pressure(paths.pressure(counter->subject), counter->part);
@@ -221,7 +205,7 @@ Result<double> read_machine_counter(const Paths& paths, const std::string& name)
 
 Result<double> value_of_window(const std::string& name, double before, double after, double seconds) {
     const auto counter = take_apart(name);
-    if (!counter) return no_such_counter(name);
+    if (!counter) return tl::unexpected(counter.error());
     if (counter->kind == Name::Kind::file) return std::max(after, kZeroReading);
     if (after < before) return fail(name + " went backwards");
     if (!(seconds > 0)) return fail(name + ": a zero-length window");

@@ -142,13 +142,9 @@ Accrual accrue(LedgerEntry& entry, const PairEvidence& pair, const AccrualRule& 
     return out;
 }
 
-namespace {
-
 constexpr double kLeastExpected = 30;  // items; with fewer, a third can be chance
 constexpr double kTimes = 3;
 constexpr double kDeviations = 4;  // standard deviations of a pair's difference that noise explains
-
-}  // namespace
 
 bool starves(double completed, double expected) {
     return expected >= kLeastExpected && completed * kTimes < expected;

@@ -52,12 +52,9 @@
 // a later load shows. The effect of a comparison that stopped early tends to be overestimated.
 
 namespace wq {
-namespace {
 
 constexpr std::size_t kFirstLarge = 2;  // of kStakes
 static_assert(kStakes[kFirstLarge] == 0.5);
-
-}  // namespace
 
 double log_factor(double z) {
     // Only calls exp() with a negative number or zero, so it cannot overflow.
@@ -79,11 +76,7 @@ double EProcess::log_of_large_stakes() const {
     return log_mean(large);
 }
 
-namespace {
-
 constexpr double kMemory = 0.98;  // weight of the past: its half-life is 34 values
-
-}  // namespace
 
 void EDetector::add(double x) {
     squares = kMemory * squares + x * x;
@@ -152,15 +145,8 @@ double log_ratio(const ComparedCounter& counter, const PairValues& v) {
 }
 
 std::string_view name_of(Judgement judgement) {
-    switch (judgement) {
-        case Judgement::improved:
-            return "improved";
-        case Judgement::regressed:
-            return "regressed";
-        case Judgement::undecided:
-            break;
-    }
-    return "undecided";
+    constexpr std::string_view kNames[] = {"improved", "regressed", "undecided"};
+    return kNames[static_cast<std::size_t>(judgement)];
 }
 
 Comparison::Comparison(const std::vector<ComparedCounter>& counters) {

@@ -12,14 +12,11 @@
 #include "base/file.h"
 
 namespace wq {
-namespace {
 
 constexpr double kMax = std::numeric_limits<double>::max();
 constexpr std::int64_t kMaxTime = std::int64_t{1} << 40;  // s; tens of thousands of years
 constexpr std::uint64_t kSlow = 2 * kSecond;
 constexpr std::uint64_t kMinute = 60 * kSecond;
-
-}  // namespace
 
 void describe(JsonPlace& at, Judgement& judgement) {
     at.word(judgement, {Judgement::undecided, Judgement::improved, Judgement::regressed},

@@ -42,6 +42,27 @@ ArmWork work_of(const WorkCount& mean, double lowest) {
     return out;
 }
 
+template <class T>
+nlohmann::json json_of(const T& value) {
+    nlohmann::json out;
+    std::string ignored;
+    JsonPlace(true, out, ignored).value(const_cast<T&>(value));
+    return out;
+}
+
+constexpr std::size_t kMostRecords = 1000;
+constexpr StateRules kRules{.limit = 1U << 20, .may_replace_bytes = true};
+constexpr unsigned kMaxCount = 1'000'000'000;            // most pairs and comparisons in a valid line
+constexpr std::int64_t kLatest = std::int64_t{1} << 40;  // s; tens of thousands of years
+constexpr double kLargest = std::numeric_limits<double>::max();
+
+// An e-value, whose logarithm the record has.
+void describe_evidence(JsonPlace& at, const char* name, double& log) {
+    double value = at.writes() ? evidence_of(log) : 0;
+    at(name, value, 0.0, kLargest);
+    if (!at.writes()) log = std::log(std::max(value, 1e-300));
+}
+
 }  // namespace
 
 static void describe(JsonPlace& at, ArmWork& work) {
@@ -58,10 +79,7 @@ void describe(JsonPlace& at, Contention& contention) {
 }
 
 nlohmann::json to_json(const std::optional<Contention>& contention) {
-    nlohmann::json out;
-    std::string ignored;
-    JsonPlace(true, out, ignored).value(const_cast<std::optional<Contention>&>(contention));
-    return out;
+    return json_of(contention);
 }
 
 std::optional<Contention> contention_in(nlohmann::json json) {
@@ -117,29 +135,7 @@ Contention WorkSeen::above(double lowest) const {
     return {work_of(means_[0], lowest), work_of(means_[1], lowest)};
 }
 
-namespace {
-
-using Lines = std::vector<AppendLog<VerdictRecord>::Line>;
-
-constexpr std::size_t kMostRecords = 1000;
-constexpr std::size_t kMostLines = 200;  // that a rewritten file has
-constexpr StateRules kRules{.limit = 1U << 20, .may_replace_bytes = true};
-constexpr unsigned kMaxCount = 1'000'000'000;            // most pairs and comparisons in a valid line
-constexpr std::int64_t kLatest = std::int64_t{1} << 40;  // s; tens of thousands of years
-constexpr double kLargest = std::numeric_limits<double>::max();
-
-void shrink(Lines& lines) {
-    if (lines.size() > kMostLines) lines.erase(lines.begin(), lines.end() - kMostLines);
-}
-
-// An e-value, whose logarithm the record has.
-void describe_evidence(JsonPlace& at, const char* name, double& log) {
-    double value = at.writes() ? evidence_of(log) : 0;
-    at(name, value, 0.0, kLargest);
-    if (!at.writes()) log = std::log(std::max(value, 1e-300));
-}
-
-void describe_standing(JsonPlace& at, Standing& standing) {
+static void describe(JsonPlace& at, Standing& standing) {
     at("counter", standing.counter);
     at("pairs", standing.pairs, 0U, kMaxCount);
     describe_evidence(at, "e_regressed", standing.log_regressed);
@@ -155,7 +151,14 @@ void describe_standing(JsonPlace& at, Standing& standing) {
     if (interval) standing.effect.interval = {(*interval)[0], (*interval)[1]};
 }
 
-}  // namespace
+nlohmann::json to_json(const Standing& standing) {
+    return json_of(standing);
+}
+
+Standing standing_of(const Decision& decision, const std::vector<Comparison::Column>& columns) {
+    return {decision.counter, static_cast<unsigned>(decision.pairs), decision.log_worse, decision.log_better,
+            columns.empty() ? Effect{} : Comparison(columns).effect(decision.column)};
+}
 
 static void describe(JsonPlace& at, Differences& differences) {
     at("counter", differences.counter);
@@ -174,7 +177,7 @@ void describe(JsonPlace& at, VerdictRecord& r) {
     at("judged", r.judged);
     at("verdict", r.outcome);
     at("reason", r.reason);
-    describe_standing(at, r.standing);
+    describe(at, r.standing);
     at("alpha", r.settings.alpha, std::numeric_limits<double>::min(), kMaxAlpha);
     at("tolerance", r.settings.tolerance, 0.0, 1.0);
     at("max_pairs", r.settings.max_pairs, 1U, kMaxPairs);
@@ -183,10 +186,7 @@ void describe(JsonPlace& at, VerdictRecord& r) {
 }
 
 nlohmann::json to_json(const VerdictRecord& record) {
-    nlohmann::json out;
-    std::string ignored;
-    JsonPlace at(true, out, ignored);
-    describe(at, const_cast<VerdictRecord&>(record));
+    nlohmann::json out = json_of(record);
     if (record.differences.empty()) out.erase("differences");
     return out;
 }
@@ -271,8 +271,7 @@ void VerdictStore::complete(const Ledger& ledger) {
     for (const auto& [key, entry] : ledger.entries())
         if (entry.number > last_) lost[entry.number] = &entry;
     for (const auto& [number, entry] : lost) {
-        const Comparison comparison(entry->columns);
-        const Decision decision = comparison.decide({});
+        const Decision decision = Comparison(entry->columns).decide({});
         VerdictRecord record;
         record.key = entry->key;
         record.target = entry->key.kind;
@@ -280,8 +279,7 @@ void VerdictStore::complete(const Ledger& ledger) {
         record.comparison = entry->alarms + 1;
         record.outcome = entry->judgement;
         record.reason = decision.pairs == 0 ? kWatchReason : entry->decided == 0 ? kMaxPairsReason : "";
-        record.standing = {decision.counter, static_cast<unsigned>(decision.pairs), decision.log_worse,
-                           decision.log_better, comparison.effect(decision.column)};
+        record.standing = standing_of(decision, entry->columns);
         record.differences = differences_of(entry->columns);
         last_ = number - 1;
         add(std::move(record));
@@ -309,7 +307,7 @@ std::uint64_t VerdictStore::add(VerdictRecord record) {
 void VerdictStore::save(RecordWriter& record, Log& log) {
     if (unsaved_.empty()) return;
     record.put(
-        path(), [file = log_, lines = unsaved_] { return file.append(lines, shrink); },
+        path(), [file = log_, lines = unsaved_] { return file.append(lines); },
         [this, &log, number = last_](const Status& done) {
             if (!done) return log.write({LOG_WARNING, Event::none, done.error().text});
             std::erase_if(unsaved_, [&](const auto& line) { return line.number <= number; });

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -77,6 +76,9 @@ struct Standing {
     double log_improved = 0;
     Effect effect;
 };
+nlohmann::json to_json(const Standing& standing);
+// COLUMNS: of the comparison; empty if nothing was measured.
+Standing standing_of(const Decision& decision, const std::vector<Comparison::Column>& columns);
 
 // The last differences of a counter, as in Comparison::Column.
 struct Differences {

@@ -87,6 +87,14 @@ std::string text_of(const Arms& arms) {
     return fmt::format("{} against {}", arms.candidate.name(), arms.reference.name());
 }
 
+LogLine line_of(int priority, Event event, const std::string& target, const std::string& reference,
+                const std::string& candidate, const std::string& text) {
+    return {priority,
+            event,
+            target + ": " + text,
+            {{"WQ_NAME", target}, {"WQ_ARM_REFERENCE", reference}, {"WQ_ARM_CANDIDATE", candidate}}};
+}
+
 // Keeps what the windows of MEMBER showed beside what is compared.
 void see(const Member& member, const PairResult& result, WorkSeen& seen, LedgerEntry& entry) {
     if (!member.pair->counts_work() || !result.counted) return;
@@ -121,13 +129,13 @@ std::optional<Contention> contention_of(const OrderBook& book, const Ledger& led
 Bookkeeper::Bookkeeper(const ExperimentEdges& edges) : edges_(edges) {
     ledger_.load();
     edges_.verdicts.complete(ledger_.ledger());
-    const auto coins = read_coins(edges_.paths.slot());
+    const auto coins = coins_file(edges_.paths.slot()).read();
     if (!coins)
         edges_.log.write({LOG_WARNING, Event::none, coins.error().in("a slot that was cut off").text});
     else if (*coins && (*coins)->running && !ledger_.has((*coins)->slot))
         count_cut_off(**coins);
     // Last: a kill before it counts the windows at the next start, and not twice, because the slot is kept.
-    forget_coins(edges_.paths.slot());
+    (void)coins_file(edges_.paths.slot()).remove();
 }
 
 // The windows that a kill cut off.
@@ -135,7 +143,7 @@ void Bookkeeper::count_cut_off(const Coins& coins) {
     const auto& entries = ledger_.ledger().entries();
     for (const Coins::Member& member : coins.members)
         if (const auto found = entries.find(member.comparison); found != entries.end())
-            lose_window(found->second, coins.side_of(member));
+            lose_window(found->second, side_in(*coins.running, member.candidate_first));
     ledger_.keep(coins.slot);
 }
 
@@ -369,9 +377,7 @@ VerdictRecord Bookkeeper::record_of(const Member& member, const Decision& decisi
     out.time = edges_.clock.wall();
     out.comparison = number;
     out.outcome = decision.judgement;
-    out.standing = {decision.counter, static_cast<unsigned>(decision.pairs), decision.log_worse,
-                    decision.log_better,
-                    columns.empty() ? Effect{} : Comparison(columns).effect(decision.column)};
+    out.standing = standing_of(decision, columns);
     out.differences = differences_of(columns);
     out.contention = contention_of(std::as_const(book_), ledger_.ledger(), member.taker);
     out.settings = judge().settings;
@@ -418,20 +424,18 @@ void Bookkeeper::write() {
     if (to_write_.empty()) return;
     for (const VerdictRecord& r : std::exchange(to_write_, {})) {
         const bool notable = r.judged && r.outcome != Judgement::undecided;
-        LogLine line{
-            notable ? LOG_NOTICE : LOG_INFO,
-            r.judged ? Event::verdict : Event::comparison_cut_off,
-            fmt::format("{}: {} against {}: {}{}: {}{}", r.target, r.key.candidate, r.key.reference,
-                        name_of(r.outcome), r.reason.empty() ? "" : " (" + r.reason + ")",
-                        wq::text_of(r.standing), r.contention ? "; " + wq::text_of(*r.contention) : ""),
-            {{"WQ_NAME", r.target},
-             {"WQ_ARM_REFERENCE", r.key.reference},
-             {"WQ_ARM_CANDIDATE", r.key.candidate},
-             {"WQ_VERDICT", std::string(name_of(r.outcome))},
-             {"WQ_REASON", r.reason},
-             {"WQ_COUNTER", r.standing.counter},
-             {"WQ_PAIRS", std::to_string(r.standing.pairs)},
-             {"WQ_EFFECT_PERCENT", fmt::format("{:.2f}", r.standing.effect.percent)}}};
+        LogLine line = line_of(
+            notable ? LOG_NOTICE : LOG_INFO, r.judged ? Event::verdict : Event::comparison_cut_off, r.target,
+            r.key.reference, r.key.candidate,
+            fmt::format("{} against {}: {}{}: {}{}", r.key.candidate, r.key.reference, name_of(r.outcome),
+                        r.reason.empty() ? "" : " (" + r.reason + ")", wq::text_of(r.standing),
+                        r.contention ? "; " + wq::text_of(*r.contention) : ""));
+        line.fields.insert(line.fields.end(),
+                           {{"WQ_VERDICT", std::string(name_of(r.outcome))},
+                            {"WQ_REASON", r.reason},
+                            {"WQ_COUNTER", r.standing.counter},
+                            {"WQ_PAIRS", std::to_string(r.standing.pairs)},
+                            {"WQ_EFFECT_PERCENT", fmt::format("{:.2f}", r.standing.effect.percent)}});
         add_fields(line, "LOCK_PERCENT", r, &ArmWork::lock_percent);
         add_fields(line, "POOLS", r, &ArmWork::pools);
         add_fields(line, "WORKERS", r, &ArmWork::workers);
@@ -443,12 +447,8 @@ void Bookkeeper::write() {
 
 void Bookkeeper::say(int priority, Event event, const Taker& taker, const std::string& text,
                      const std::optional<std::string>& why) {
-    LogLine line{priority,
-                 event,
-                 taker.name + ": " + text,
-                 {{"WQ_NAME", taker.name},
-                  {"WQ_ARM_REFERENCE", taker.arms.reference.name()},
-                  {"WQ_ARM_CANDIDATE", taker.arms.candidate.name()}}};
+    LogLine line =
+        line_of(priority, event, taker.name, taker.arms.reference.name(), taker.arms.candidate.name(), text);
     if (why) line.fields.emplace_back("WQ_REASON", *why);
     edges_.log.write(line);
 }

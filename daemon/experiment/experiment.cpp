@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <functional>
 #include <utility>
 
 #include "base/clock.h"
@@ -30,7 +29,7 @@ Wanted wanted_by(const std::vector<ComparedCounter>& counters) {
 
 }  // namespace
 
-Experiment::Experiment(Edges edges)
+Experiment::Experiment(ExperimentEdges edges)
     : edges_(std::move(edges)),
       books_(edges_),
       counting_(edges_.counters),
@@ -47,13 +46,12 @@ void Experiment::measure_by(const std::string& lacks) {
     edges_.ledger.lack(lacks);
     edges_.engine.measure_by(measures_of(edges_.engine.policy().judge, counting_.works(), lacks,
                                          scheduler_in_force(edges_.paths)));
-    edges_.book.waiting.unjudged = edges_.engine.keys().measures().can_judge()
-                                       ? ""
-                                       : "no counter can be measured: " + counting_.why_not();
+    edges_.book.waiting.unjudged =
+        edges_.engine.keys().measures().can_judge() ? "" : "no counter can be measured: " + counting_.why_not;
 }
 
 void Experiment::policy_changed() {
-    counting_.set_why_not("");
+    counting_.why_not.clear();
     edges_.book.policy_changed();
     const Judging& judge = edges_.engine.policy().judge;
     measure_by(ledger().lacks);
@@ -73,7 +71,7 @@ void Experiment::policy_changed() {
 std::string Experiment::why_no_slot() const {
     Conditions host = host_.conditions(edges_.engine.policy().judge);
     host.observing = edges_.engine.observing();
-    host.pods_unknown = edges_.engine.inventory().pods_unknown();
+    host.pods_unknown = edges_.engine.inventory().pods_unknown;
     host.ledger_error = edges_.ledger.why_not(edges_.clock.now());
     return wq::why_no_slot(host);
 }
@@ -91,8 +89,8 @@ Result<bool> Experiment::look_at_traffic() {
         if (!rates && kind_of_error(rates.error().code) == Outcome::Kind::transient)
             return tl::unexpected(rates.error());
         if (!rates) {
-            counting_.set_why_not(rates.error().text);
-            edges_.log.write({LOG_NOTICE, Event::none, "work is not counted: " + counting_.why_not()});
+            counting_.why_not = rates.error().text;
+            edges_.log.write({LOG_NOTICE, Event::none, "work is not counted: " + counting_.why_not});
             measure_by("work is not counted");
         }
     }
@@ -208,7 +206,7 @@ void Experiment::after_act(const std::vector<SlotRun::Left>& left, const std::ve
     if (books_.turned()) edges_.engine.step_all();
     edges_.ledger.keep(slot_->number());
     slot_.reset();
-    forget_coins(edges_.paths.slot());
+    (void)coins_file(edges_.paths.slot()).remove();
     books_.write();
     edges_.ledger.save_in_time(edges_.clock.now());
     look_at_ = edges_.clock.now();
@@ -221,7 +219,7 @@ void Experiment::tick(const std::string& system_state) {
         engine.name_only({engine.named_only().host, std::move(swap)});
         engine.step_all();
     }
-    host_.system_state = system_state;
+    host_.seen.system_state = system_state;
     check();
     const std::uint64_t now = edges_.clock.now();
     if (!slot_) edges_.ledger.save_in_time(now);
@@ -252,7 +250,9 @@ void Experiment::check() {
         const auto no = engine.why_not(*target, Use::compare, &order.arms);
         const std::string why = no ? no->why : edges_.book.waiting.unjudged;
         if (why.empty()) continue;
-        books_.give_up(member_of(taker_of(*target, order.arms, Course::dense, engine.keys()), engine), why);
+        Taker taker = taker_of(*target, order.arms, Course::dense);
+        taker.key = engine.keys().ledger_key(target->now, order.arms, taker.from_policy);
+        books_.give_up(member_of(taker, engine), why);
     }
     if (!slot_) books_.write();
 }
@@ -299,8 +299,8 @@ std::optional<ComparisonView> Experiment::view_of(const std::string& name) const
     const LedgerEntry* entry = ledger().find(taker->key);
     if (entry == nullptr) return out;
     out.judgement = entry->judgement;
-    out.decision = decision_of(*entry, edges_.engine.policy().judge.settings.alpha, taker->candidates);
-    out.effect = Comparison(entry->columns).effect(out.decision.column);
+    const double alpha = edges_.engine.policy().judge.settings.alpha;
+    out.standing = standing_of(decision_of(*entry, alpha, taker->candidates), entry->columns);
     return out;
 }
 

@@ -14,8 +14,7 @@ namespace wq {
 // The state of a target's comparison, for status, explain and metrics.
 struct ComparisonView : Taker {
     Judgement judgement = Judgement::undecided;  // the decision, which stays until the opposite is decided
-    Decision decision = {};                      // from the evidence as of the last pair
-    Effect effect = {};                          // of the counter that decided, or is nearest to a decision
+    Standing standing = {};                      // as of the last pair
     double lost_seconds = 0;                     // of today's budget
     bool measuring = false;                      // takes part in the running slot
     std::optional<Contention> contention = {};
@@ -29,9 +28,7 @@ struct ComparisonView : Taker {
 // Times are us of CLOCK_MONOTONIC unless the comment says s since 1970.
 class Experiment {
   public:
-    using Edges = ExperimentEdges;
-
-    explicit Experiment(Edges edges);
+    explicit Experiment(ExperimentEdges edges);
 
     // Candidates that were set aside may be tried again; a new random delay begins if judge.jitter changed.
     void policy_changed();
@@ -50,7 +47,8 @@ class Experiment {
     // Ends the running slot, and saves the ledger. A window that this cuts off counts against its arm.
     void cancel_all(const std::string& why);
     // While paused no slot begins, except for orders. The running slot comes to its end.
-    void pause(bool paused) { host_.paused = paused; }
+    void pause(bool paused) { host_.seen.paused = paused; }
+    [[nodiscard]] bool is_paused() const { return host_.seen.paused; }
 
     [[nodiscard]] bool is_measuring() const { return slot_ != nullptr; }
     // Whether memory should be locked: from the begin of a slot until no more slots follow.
@@ -70,7 +68,7 @@ class Experiment {
     void after_act(const std::vector<SlotRun::Left>& left, const std::vector<SlotRun::Done>& done = {});
     void idle();
 
-    Edges edges_;
+    ExperimentEdges edges_;
     Bookkeeper books_;
     Counting counting_;  // cannot be copied or moved, so this cannot, either
     HostWatch host_;

@@ -8,16 +8,11 @@
 #include <set>
 #include <tuple>
 
-#include "base/clock.h"
-
 namespace wq {
-
-namespace {
 
 constexpr std::uint64_t kFreshRate = 12 * kSecond;
 
-// Without a key, which takes long to make.
-Taker keyless(const Target& target, const Arms& arms, Course course) {
+Taker taker_of(const Target& target, const Arms& arms, Course course) {
     Taker out;
     out.name = target.now.name;
     out.arms = arms;
@@ -25,14 +20,6 @@ Taker keyless(const Target& target, const Arms& arms, Course course) {
     out.candidates = target.step.candidates;
     out.candidate_holds = target.step.holds(arms.candidate);
     out.from_policy = target.step.holds(arms.reference);
-    return out;
-}
-
-}  // namespace
-
-Taker taker_of(const Target& target, const Arms& arms, Course course, const Keys& keys) {
-    Taker out = keyless(target, arms, course);
-    out.key = keys.ledger_key(target.now, arms, out.from_policy);
     return out;
 }
 
@@ -47,9 +34,9 @@ std::vector<Taker> Scheduler::takers_of(const Target& target) const {
     const auto order = f_.book.orders.find(target.now.name);
     const bool by_hand = order != f_.book.orders.end();
     std::vector<Taker> out;
-    if (by_hand) out.push_back(keyless(target, order->second.arms, Course::dense));
-    if (!by_hand && step.next) out.push_back(keyless(target, *step.next, step.course));
-    if (!by_hand && step.watch) out.push_back(keyless(target, *step.watch, Course::watched));
+    if (by_hand) out.push_back(taker_of(target, order->second.arms, Course::dense));
+    if (!by_hand && step.next) out.push_back(taker_of(target, *step.next, step.course));
+    if (!by_hand && step.watch) out.push_back(taker_of(target, *step.watch, Course::watched));
     const Notes& notes = f_.book.of(target.now.name);
     for (Taker& one : out) {
         one.by_hand = by_hand;
@@ -178,20 +165,18 @@ Result<Arms> Scheduler::arms_of_order(const Target& target, const std::string& s
 
 void HostWatch::look(const Judging& judge) {
     const bool in_hours = judge.hours.contains(clock_.minute_of_day());
-    if (judge.jitter != jitter_ || (in_hours && !now_.in_hours && judge.hours != Hours{})) {
+    if (judge.jitter != jitter_ || (in_hours && !seen.in_hours && judge.hours != Hours{})) {
         jitter_ = judge.jitter;
         not_before_ = clock_.now() + (us(jitter_) == 0 ? 0 : clock_.random() % us(jitter_));
     }
-    now_ = {.in_hours = in_hours,
-            .memory_is_short = is_memory_short(paths_),
-            .on_battery = is_on_battery(paths_)};
+    seen.in_hours = in_hours;
+    seen.memory_is_short = is_memory_short(paths_);
+    seen.on_battery = is_on_battery(paths_);
 }
 
 Conditions HostWatch::conditions(const Judging& judge) const {
     const std::uint64_t now = clock_.now();
-    Conditions out = now_;
-    out.paused = paused;
-    out.system_state = system_state;
+    Conditions out = seen;
     out.in_hours = judge.hours.contains(clock_.minute_of_day());
     out.uptime = clock_.uptime();
     out.settle = judge.settle;

@@ -52,7 +52,8 @@ struct Taker {
     [[nodiscard]] bool is_alone() const { return name == kDefaultTarget || course == Course::watched; }
 };
 
-Taker taker_of(const Target& target, const Arms& arms, Course course, const Keys& keys);
+// Without its key, which takes long to make.
+Taker taker_of(const Target& target, const Arms& arms, Course course);
 
 // Which comparisons get the next slot, and why the others do not. Pure. The ledger alone determines which
 // arms are compared (targets/step.h), so a restart changes nothing.
@@ -109,13 +110,12 @@ class HostWatch {
     // The conditions now, without those of the engine and the ledger.
     [[nodiscard]] Conditions conditions(const Judging& judge) const;
 
-    bool paused = false;
-    std::string system_state;  // of systemd; "" if it cannot be asked
+    Conditions seen{.in_hours =
+                        false};  // at the last look; the caller sets whether it is paused, and systemd's
 
   private:
     Paths paths_;
     const HostClock& clock_;
-    Conditions now_{.in_hours = false};  // as of the last look
     std::uint64_t not_before_ = 0;
     std::chrono::seconds jitter_{-1};  // from which not_before_ was drawn
     std::uint64_t hotplug_until_ = 0;

@@ -12,10 +12,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "machine/isolation.h"
 
 namespace wq {
-namespace {
 
 constexpr std::array kSteps = {
     SlotStep{SlotAction::put, 1, &SlotTimes::lead},
@@ -34,8 +32,6 @@ constexpr StateRules kCoinsRules{.limit = 1U << 20, .may_replace_bytes = true}; 
 constexpr std::int64_t kJump = 500'000'000;                                      // ns
 constexpr std::uint64_t kLongWindow = 30'000'000;                                // us
 constexpr std::uint64_t kLeastLead = 100'000;  // us, also of the drain; both are at least the washout
-
-}  // namespace
 
 SlotTimes times_of_slot(const Judging& judge, std::uint64_t window, bool is_long) {
     SlotTimes out;
@@ -74,26 +70,14 @@ static void describe(JsonPlace& at, Coins::Member& member) {
     at("candidate_first", member.candidate_first);
 }
 
-static void describe(JsonPlace& at, Coins& coins) {
+void describe(JsonPlace& at, Coins& coins) {
     at("slot", coins.slot);
     at("members", coins.members);
     at("running", coins.running, 0U, 1U);
 }
 
-Side Coins::side_of(const Member& member) const {
-    return member.candidate_first == (running == 0U) ? Side::candidate : Side::reference;
-}
-
-Status keep_coins(const std::string& path, const Coins& coins) {
-    return StateFile<Coins>(path, kCoinsRules).save(coins);
-}
-
-Result<std::optional<Coins>> read_coins(const std::string& path) {
-    return StateFile<Coins>(path, kCoinsRules).read();
-}
-
-void forget_coins(const std::string& path) {
-    (void)::unlink(path.c_str());
+StateFile<Coins> coins_file(const std::string& path) {
+    return {path, kCoinsRules};
 }
 
 Member member_of(const Taker& taker, const Engine& engine) {
@@ -110,7 +94,7 @@ SlotRun::SlotRun(const ExperimentEdges& edges, Counting& counting, std::vector<M
     : edges_(edges),
       members_(std::move(members)),
       clock_(times, edges.clock.now()),
-      online_(edges.engine.inventory().online()),
+      online_(edges.engine.inventory().online),
       clocks_(edges.clock.clocks()),
       cpu_times_(read_cpu_times(edges.paths)) {
     coins_.slot = edges.clock.now();
@@ -167,7 +151,7 @@ void SlotRun::put(unsigned window) {
     std::vector<std::pair<std::string, Arm>> switches;
     for (const Member* member : order) switches.emplace_back(member->taker.name, member->arm(window));
     coins_.running = window;
-    if (const auto kept = keep_coins(edges_.paths.slot(), coins_); !kept) {
+    if (const auto kept = coins_file(edges_.paths.slot()).save(coins_); !kept) {
         for (Member* member : order) leave(*member, kept.error().text);
         return;
     }
@@ -176,7 +160,7 @@ void SlotRun::put(unsigned window) {
         order[i]->in_place = window;
         std::uint64_t& write = edges_.book.of(order[i]->taker.name).load.write;
         write = std::max(switched[i].took, write / 2);
-        put_failed(*order[i], switched[i].outcome);
+        put_failed(*order[i], switched[i]);
     }
 }
 
@@ -210,7 +194,7 @@ void SlotRun::cut(Member& member, unsigned window) {
     const Arm& incumbent = member.taker.incumbent();
     if (member.arm(window) == incumbent) return;
     const auto back = edges_.engine.switch_to({{member.taker.name, incumbent}}, edges_.clock.now);
-    put_failed(member, back.front().outcome);
+    put_failed(member, back.front());
 }
 
 void SlotRun::finish(std::vector<Done>& done) {
@@ -242,7 +226,7 @@ std::vector<SlotRun::Left> SlotRun::leave_all(const std::string& why) {
 }
 
 std::vector<SlotRun::Left> SlotRun::check() {
-    if (edges_.engine.inventory().online() != online_) spoil("CPUs came or went");
+    if (edges_.engine.inventory().online != online_) spoil("CPUs came or went");
     for (Member& member : members_)
         if (const auto no = member.left ? std::nullopt : why_leave(member)) leave(member, no->why, no->ours);
     return std::exchange(left_, {});

@@ -86,16 +86,15 @@ struct Coins {
     std::uint64_t slot = 0;  // when it began, us of CLOCK_MONOTONIC: none has the number of another
     std::vector<Member> members;
     std::optional<unsigned> running;  // the window whose arms are in place or being written: 0 or 1
-
-    // The side whose arm is in place for MEMBER.
-    [[nodiscard]] Side side_of(const Member& member) const;
 };
+void describe(JsonPlace& at, Coins& coins);
+// PATH is in /run (a tmpfs), like the baseline, so it does not wait for a disk.
+StateFile<Coins> coins_file(const std::string& path);
 
-// Replaces the file with fsync. PATH is in /run (a tmpfs), like the baseline, so it does not wait for a disk.
-Status keep_coins(const std::string& path, const Coins& coins);
-// The coins of a slot that was cut off, if any.
-Result<std::optional<Coins>> read_coins(const std::string& path);
-void forget_coins(const std::string& path);
+// The side whose arm a target has in WINDOW.
+inline Side side_in(unsigned window, bool candidate_first) {
+    return (window == 0) == candidate_first ? Side::candidate : Side::reference;
+}
 
 struct ExperimentEdges {
     Engine& engine;
@@ -119,12 +118,9 @@ struct Member {
     std::optional<unsigned> in_place;  // the window whose arm was last written
     double rate = 0;                   // completions per s in the first window, when it was looked at
     bool left = false;
-    [[nodiscard]] bool runs_candidate(unsigned window) const { return (window == 0) == candidate_first; }
+    [[nodiscard]] Side side(unsigned window) const { return side_in(window, candidate_first); }
     [[nodiscard]] const Arm& arm(unsigned window) const {
-        return runs_candidate(window) ? taker.arms.candidate : taker.arms.reference;
-    }
-    [[nodiscard]] Side side(unsigned window) const {
-        return runs_candidate(window) ? Side::candidate : Side::reference;
+        return side(window) == Side::candidate ? taker.arms.candidate : taker.arms.reference;
     }
 };
 Member member_of(const Taker& taker, const Engine& engine);

@@ -96,10 +96,8 @@ class Counting {
     Counting(const Counting&) = delete;
     Counting& operator=(const Counting&) = delete;
 
-    // Why BPF counts nothing here, until a reload; "" if it counts.
-    [[nodiscard]] const std::string& why_not() const { return why_not_; }
-    [[nodiscard]] bool works() const { return why_not_.empty(); }
-    void set_why_not(const std::string& why) { why_not_ = why; }
+    std::string why_not;  // why BPF counts nothing here, until a reload; "" if it counts
+    [[nodiscard]] bool works() const { return why_not.empty(); }
     // The programs stay attached as long as TARGETS are attached already, with all that is WANTED. Returns
     // how many of TARGETS are attached: all, or only the first one if not all can be, because the error does
     // not say which one caused it.
@@ -115,7 +113,6 @@ class Counting {
 
   private:
     WorkCounters& counters_;
-    std::string why_not_;
     std::vector<Attached> attached_;                     // by index
     Wanted wanted_;                                      // of the last attach()
     std::map<std::string, WorkCounters::Traffic> seen_;  // at the last look

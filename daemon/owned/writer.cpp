@@ -57,6 +57,23 @@ Owned as_seen(Owned entry, const Values& seen, const Values& values) {
     return entry;
 }
 
+Outcome error_outcome(const Error& error, bool wrote) {
+    return {kind_of_error(error.code), wrote, error.text, error.code};
+}
+
+// Of two writes that were both tried: a failure, since something of ours is left; then a foreign value.
+Outcome worse_of(Outcome main, const Outcome& strict) {
+    const auto rank = [](const Outcome& each) {
+        return each.kind == End::gone ? 3 : each.failed() ? 2 : each.kind == End::done ? 0 : 1;
+    };
+    const bool wrote = main.wrote || strict.wrote;
+    const std::uint64_t took = main.took + strict.took;
+    if (rank(strict) > rank(main)) main = strict;
+    main.wrote = wrote;
+    main.took = took;
+    return main;
+}
+
 }  // namespace
 
 Outcome::Kind kind_of_error(int code) {
@@ -76,25 +93,6 @@ Outcome::Kind kind_of_error(int code) {
             return End::permanent;
     }
 }
-
-namespace {
-
-Outcome error_outcome(const Error& error, bool wrote) {
-    return {kind_of_error(error.code), wrote, error.text, error.code};
-}
-
-// Of two writes that were both tried: a failure, since something of ours is left; then a foreign value.
-Outcome worse_of(Outcome main, const Outcome& strict) {
-    const auto rank = [](const Outcome& each) {
-        return each.kind == End::gone ? 3 : each.failed() ? 2 : each.kind == End::done ? 0 : 1;
-    };
-    const bool wrote = main.wrote || strict.wrote;
-    if (rank(strict) > rank(main)) main = strict;
-    main.wrote = wrote;
-    return main;
-}
-
-}  // namespace
 
 Result<std::string> OwnedWriter::read(const Owned& entry, Knob file) const {
     if (file == Knob::scope)
@@ -174,18 +172,12 @@ Outcome OwnedWriter::set(const Owned& stored, const Values& seen, const Values& 
     return out;
 }
 
-Outcome OwnedWriter::apply(const std::string& name, const Values& values, const Values& seen, Knob file) {
+Outcome OwnedWriter::apply(const std::string& name, const Values& values, const Values& seen, Knob file,
+                           bool anew) {
     const Owned* stored = store_.find(name, file);
     return stored == nullptr ? not_announced(name)
                              : set(*stored, seen, values,
-                                   {false, seen.main.empty() ? std::nullopt : std::optional(seen.main)});
-}
-
-Outcome OwnedWriter::rewrite(const std::string& name, const Values& values, const Values& seen) {
-    const Owned* stored = store_.find(name);
-    return stored == nullptr ? not_announced(name)
-                             : set(*stored, seen, values,
-                                   {true, seen.main.empty() ? std::nullopt : std::optional(seen.main)});
+                                   {anew, seen.main.empty() ? std::nullopt : std::optional(seen.main)});
 }
 
 Outcome OwnedWriter::put_back(const std::string& name, const Values& seen, Knob file) {
@@ -237,7 +229,6 @@ constexpr useconds_t kLockPause = 100'000;  // us
 struct Restored {
     Owned* entry;
     Outcome outcome = {};
-    std::uint64_t took = 0;  // us
 };
 
 enum class Step { strict_off, parameter, mask, mask_of_all, scope, strict_on, device };
@@ -259,10 +250,13 @@ Step step_of(const Owned& entry, Knob file) {
 }
 
 void put_back(OwnedWriter& writer, Restored& item, Knob file) {
-    Outcome outcome;
-    for (unsigned i = 0; i < kTries && (i == 0 || outcome.kind == Outcome::Kind::transient); i++)
-        outcome = timed(item.took, [&] { return writer.put_back(*item.entry, file); });
-    item.outcome = worse_of(item.outcome, outcome);
+    const auto put_back = [&] {
+        Outcome out;
+        for (unsigned i = 0; i < kTries && (i == 0 || out.kind == End::transient); i++)
+            out = writer.put_back(*item.entry, file);
+        return out;
+    };
+    item.outcome = worse_of(item.outcome, timed(put_back));
 }
 
 // Logs the outcome, but not if the target was at its baseline already.
@@ -281,7 +275,7 @@ void report(const WorkqueueFiles& files, const Restored& item, Log& log) {
              fmt::format("{}: {}{}{}{}", entry.name, words.label, words.back, baseline, let_in(files, entry)),
              {{"WQ_NAME", entry.name},
               {words.new_field, plain(entry.main.file, before)},
-              {"WQ_WRITE_USEC", std::to_string(item.took)}}});
+              {"WQ_WRITE_USEC", std::to_string(outcome.took)}}});
     else if (outcome.kind == Kind::foreign)
         log.write({LOG_NOTICE,
                    words.external,

@@ -30,6 +30,7 @@ struct Outcome {
     int code = 0;             // errno of an error
     Knob file = Knob::scope;  // to which `text` applies
     std::string stored = {};  // what the kernel stored instead of ours, or how it shows a value; it is ours
+    std::uint64_t took = 0;   // us, of all tries; if it was timed
 
     // The value that was found, quoted.
     [[nodiscard]] std::string found() const { return file == Knob::mask ? "CPUs " + text : "'" + text + "'"; }
@@ -52,12 +53,12 @@ Look look_at(const WorkqueueFiles& files, Owned& entry);
 // Classifies an errno.
 Outcome::Kind kind_of_error(int code);
 
-// Calls WRITES. TOOK: duration in us.
+// Calls WRITES, and takes the time.
 template <class Writes>
-Outcome timed(std::uint64_t& took, const Writes& writes) {
+Outcome timed(const Writes& writes) {
     const std::int64_t began = clock_ns(CLOCK_MONOTONIC);
     Outcome out = writes();
-    took += static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC) - began) / 1000;
+    out.took = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC) - began) / 1000;
     return out;
 }
 
@@ -72,12 +73,13 @@ class OwnedWriter {
 
     // Makes the files of NAME hold VALUES: read, compare, write, read back. FILE: `scope`, or `mask` for a
     // mask. SEEN: what the caller last saw. If a file holds the wanted value now, and did not when it was
-    // SEEN, an external writer wrote it: `foreign`.
+    // SEEN, an external writer wrote it: `foreign`. ANEW: writes even if the word is in place, so that the
+    // kernel creates the pools again (kernel/workqueue.c, apply_workqueue_attrs()).
     Outcome apply(const std::string& name, const Values& values, const Values& seen = {},
-                  Knob file = Knob::scope);
-    // Like apply(), but writes even if the word is in place, so that the kernel creates the pools again
-    // (kernel/workqueue.c, apply_workqueue_attrs()).
-    Outcome rewrite(const std::string& name, const Values& values, const Values& seen = {});
+                  Knob file = Knob::scope, bool anew = false);
+    Outcome rewrite(const std::string& name, const Values& values, const Values& seen = {}) {
+        return apply(name, values, seen, Knob::scope, true);
+    }
     // Puts the baselines back, if NAME holds something of ours. The caller has announced them. `done`,
     // `foreign` and `gone` all mean that nothing of ours is left. If an external writer wrote the word or the
     // strictness, the other one is put back.

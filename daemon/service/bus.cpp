@@ -70,6 +70,40 @@ std::string job_type(sd_bus* bus, const char* unit) {
     return ask_systemd(bus, job, "org.freedesktop.systemd1.Job", "JobType");
 }
 
+// Lower priority than everything else in the loop: signals, timers, udev.
+constexpr int kPriority = SD_EVENT_PRIORITY_NORMAL + 10;
+
+// Indexed by syslog level.
+constexpr const char* kLevels[] = {"emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"};
+
+int get_property(sd_bus* /*bus*/, const char* /*path*/, const char* /*interface*/, const char* property,
+                 sd_bus_message* reply, void* journal, sd_bus_error* /*error*/) {
+    const std::string name = property;
+    const char* value = name == "LogLevel"        ? kLevels[static_cast<Journal*>(journal)->max_level()]
+                        : name != "LogTarget"     ? "wq-tuned"
+                        : Journal::is_connected() ? "journal"
+                                                  : "console";
+    return ::sd_bus_message_append(reply, "s", value);
+}
+
+int set_level(sd_bus* /*bus*/, const char* /*path*/, const char* /*interface*/, const char* /*property*/,
+              sd_bus_message* value, void* journal, sd_bus_error* error) {
+    const char* word = nullptr;
+    if (const int r = ::sd_bus_message_read(value, "s", &word); r < 0) return r;
+    for (int level = 0; level < 8; level++) {
+        if (std::strcmp(word, kLevels[level]) != 0) continue;
+        static_cast<Journal*>(journal)->set_max_level(level);
+        return 0;
+    }
+    return ::sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "'%s' is not a log level", word);
+}
+
+const sd_bus_vtable kLogLevel[] = {
+    SD_BUS_VTABLE_START(0), SD_BUS_WRITABLE_PROPERTY("LogLevel", "s", get_property, set_level, 0, 0),
+    SD_BUS_PROPERTY("LogTarget", "s", get_property, 0, 0),
+    SD_BUS_PROPERTY("SyslogIdentifier", "s", get_property, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+    SD_BUS_VTABLE_END};
+
 }  // namespace
 
 // libsystemd itself waits 90 s for a bus that accepts connections but does not reply.
@@ -118,44 +152,6 @@ Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vect
         return fail("only root may give orders: run it as root (sudo)", EACCES);
     return fail(error.error.message != nullptr ? error.error.message : ::strerror(-r), -r);
 }
-
-namespace {
-
-// Lower priority than everything else in the loop: signals, timers, udev.
-constexpr int kPriority = SD_EVENT_PRIORITY_NORMAL + 10;
-
-// Indexed by syslog level.
-constexpr const char* kLevels[] = {"emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"};
-
-int get_property(sd_bus* /*bus*/, const char* /*path*/, const char* /*interface*/, const char* property,
-                 sd_bus_message* reply, void* journal, sd_bus_error* /*error*/) {
-    const std::string name = property;
-    const char* value = name == "LogLevel"        ? kLevels[static_cast<Journal*>(journal)->max_level()]
-                        : name != "LogTarget"     ? "wq-tuned"
-                        : Journal::is_connected() ? "journal"
-                                                  : "console";
-    return ::sd_bus_message_append(reply, "s", value);
-}
-
-int set_level(sd_bus* /*bus*/, const char* /*path*/, const char* /*interface*/, const char* /*property*/,
-              sd_bus_message* value, void* journal, sd_bus_error* error) {
-    const char* word = nullptr;
-    if (const int r = ::sd_bus_message_read(value, "s", &word); r < 0) return r;
-    for (int level = 0; level < 8; level++) {
-        if (std::strcmp(word, kLevels[level]) != 0) continue;
-        static_cast<Journal*>(journal)->set_max_level(level);
-        return 0;
-    }
-    return ::sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "'%s' is not a log level", word);
-}
-
-const sd_bus_vtable kLogLevel[] = {
-    SD_BUS_VTABLE_START(0), SD_BUS_WRITABLE_PROPERTY("LogLevel", "s", get_property, set_level, 0, 0),
-    SD_BUS_PROPERTY("LogTarget", "s", get_property, 0, 0),
-    SD_BUS_PROPERTY("SyslogIdentifier", "s", get_property, 0, SD_BUS_VTABLE_PROPERTY_CONST),
-    SD_BUS_VTABLE_END};
-
-}  // namespace
 
 // sd-bus has checked the types of the arguments by the table below.
 int BusServer::on_order(sd_bus_message* message, void* self, sd_bus_error* /*error*/) {

@@ -19,14 +19,14 @@ void Health::choose_names(const std::vector<KernelWorkqueue>& now) {
     std::set<std::string_view> names;
     for (const KernelWorkqueue& one : now)
         if (one.unbound) names.insert(one.name);
-    std::erase_if(rows_, [&](const auto& row) { return !names.contains(row.first); });
+    std::erase_if(rows, [&](const auto& row) { return !names.contains(row.first); });
     for (const std::string_view name : names) {
-        if (rows_.size() == kMostSeries) break;
-        rows_.try_emplace(std::string(name));
+        if (rows.size() == kMostSeries) break;
+        rows.try_emplace(std::string(name));
     }
-    unnamed_ = names.size() - rows_.size();
-    for (auto& [name, row] : rows_) row = {.counts = row.counts};
-    others_ = {.counts = others_.counts};
+    unnamed = names.size() - rows.size();
+    for (auto& [name, row] : rows) row = {.counts = row.counts};
+    others = {.counts = others.counts};
 }
 
 const Health::Known* Health::before(const Known& now) const {
@@ -37,7 +37,7 @@ const Health::Known* Health::before(const Known& now) const {
 // If the pools are other ones, a write of a scope or a mask replaced all of them, whoever wrote it: the
 // counts began at 0. But a CPU that comes or goes replaces only some; then this is the least that it can be.
 std::uint64_t Health::growth(Count count, const Known& now, bool same_cpus) const {
-    if (!looked_) return 0;
+    if (!has_looked) return 0;
     const std::uint64_t all = now.counts[count];
     const Known* last = before(now);
     if (last == nullptr) return all;  // a new workqueue
@@ -57,8 +57,8 @@ void Health::add(const std::string& cpus, const std::vector<KernelWorkqueue>& no
         Known& next = known.emplace_back(Known{one.address, std::hash<std::string>{}(one.name), one.pools});
         if (!one.unbound) {
             next.counts[started] = one.cpu_intensive;
-            const bool named = hogs_.contains(one.name) || hogs_.size() < kMostSeries;
-            hogs_[named ? one.name : kOthers] += growth(started, next, same_cpus);
+            const bool named = hogs.contains(one.name) || hogs.size() < kMostSeries;
+            hogs[named ? one.name : kOthers] += growth(started, next, same_cpus);
             continue;
         }
         next.counts = {one.started, one.completed, one.repatriated, one.mayday, one.rescued};
@@ -66,8 +66,8 @@ void Health::add(const std::string& cpus, const std::vector<KernelWorkqueue>& no
         const Known* last = before(next);
         const bool none_ended = last != nullptr && last->all_completed == next.all_completed;
         if (one.in_flight > 0) next.since = none_ended && last->since > 0 ? last->since : at;
-        const auto row = rows_.find(one.name);
-        Row& sum = row != rows_.end() ? row->second : others_;
+        const auto row = rows.find(one.name);
+        Row& sum = row != rows.end() ? row->second : others;
         for (std::uint8_t count = 0; count < kCounts; count++)
             sum.counts[count] += growth(static_cast<Count>(count), next, same_cpus);
         sum.rescuer |= one.mem_reclaim;
@@ -76,18 +76,18 @@ void Health::add(const std::string& cpus, const std::vector<KernelWorkqueue>& no
     }
     std::ranges::sort(known, {}, &Known::address);
     known_ = std::move(known);
-    looked_ = true;
+    has_looked = true;
 }
 
 // If an error may pass, the next tick tries again, and the metrics stay as they are until then.
 void HealthWatch::look(WorkCounters& counters, bool writes) {
     const std::uint64_t begun = now_();
     const std::uint64_t first = std::max(next_, not_before_);
-    if (begun < (!writes ? next_ : health_.has_looked() ? not_before_ : first)) return;
+    if (begun < (!writes ? next_ : health_.has_looked ? not_before_ : first)) return;
     const auto seen = counters.health();
     const std::uint64_t ended = now_();
     // The first look also loads the programs.
-    not_before_ = ended + (health_.has_looked() ? (ended - begun) * kShare : 0);
+    not_before_ = ended + (health_.has_looked ? (ended - begun) * kShare : 0);
     if (!seen && passes(seen.error())) return;
     next_ = std::max(begun + kPeriod, not_before_);
     if (seen) {

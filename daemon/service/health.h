@@ -40,12 +40,13 @@ class Health {
     // CPUS: changes if CPUs went offline or online since the last look. NOW: of WorkCounters::health(). AT:
     // us of CLOCK_MONOTONIC, which stands still while the machine is suspended.
     void add(const std::string& cpus, const std::vector<KernelWorkqueue>& now, std::uint64_t at);
-    [[nodiscard]] bool has_looked() const { return looked_; }
-    [[nodiscard]] const std::map<std::string, Row>& rows() const { return rows_; }
-    [[nodiscard]] const Row& others() const { return others_; }
-    [[nodiscard]] std::size_t unnamed() const { return unnamed_; }  // number of names in others()
+
+    bool has_looked = false;
+    std::map<std::string, Row> rows;
+    Row others;
+    std::size_t unnamed = 0;  // number of names in `others`
     // Items that held a CPU beyond the kernel's threshold, by the names of managed workqueues, and kOthers.
-    [[nodiscard]] const std::map<std::string, std::uint64_t>& hogs() const { return hogs_; }
+    std::map<std::string, std::uint64_t> hogs;
 
   private:
     // A workqueue at the last look. Its name is a hash, because there can be thousands.
@@ -61,13 +62,8 @@ class Health {
     [[nodiscard]] const Known* before(const Known& now) const;
     [[nodiscard]] std::uint64_t growth(Count count, const Known& now, bool same_cpus) const;
 
-    bool looked_ = false;
     std::string cpus_;
     std::vector<Known> known_;  // by address
-    std::map<std::string, Row> rows_;
-    Row others_;
-    std::size_t unnamed_ = 0;
-    std::map<std::string, std::uint64_t> hogs_;
 };
 
 // Looks at it once a minute, and before the daemon's own writes, after which the kernel's counts restart.

@@ -9,12 +9,9 @@
 #include <utility>
 
 namespace wq {
-namespace {
 
 constexpr std::uint64_t kDefaultTick = 15'000'000;  // if no watchdog is set
 constexpr std::uint64_t kAccuracy = 10'000;
-
-}  // namespace
 
 Status Loop::start(std::function<void(Cause)> take) {
     take_ = std::move(take);

@@ -116,8 +116,8 @@ void add_targets(Exposition& out, const Engine& engine) {
     std::map<State, std::vector<std::string>> names;
     for (const auto& [name, target] : engine.targets()) names[target.state].push_back(name);
     out.metric("wq_tuned_targets", "Targets in each state.");
-    for (const State state : kAllStates)
-        out.sample({{"state", std::string(name_of(state))}}, names[state].size());
+    for (std::size_t i = 0; i < std::size(kStateNames); i++)
+        out.sample({{"state", std::string(kStateNames[i])}}, names[static_cast<State>(i)].size());
     out.metric("wq_tuned_target_state",
                "1 for the state of each target that wq-tuned changed, compares or cannot set.");
     std::size_t named = 0;
@@ -225,10 +225,10 @@ constexpr HealthMetric kHealthMetrics[] = {
 };
 
 void add_health(Exposition& out, const Health& health) {
-    if (!health.has_looked()) return;
+    if (!health.has_looked) return;
     std::vector<std::pair<Labels, const Health::Row&>> rows;
-    for (const auto& [name, row] : health.rows()) rows.push_back({{{"workqueue", name}}, row});
-    if (health.unnamed() > 0) rows.push_back({{{"workqueue", Health::kOthers}}, health.others()});
+    for (const auto& [name, row] : health.rows) rows.push_back({{{"workqueue", name}}, row});
+    if (health.unnamed > 0) rows.push_back({{{"workqueue", Health::kOthers}}, health.others});
     for (const HealthMetric& metric : kHealthMetrics) {
         out.metric(metric.name, metric.help);
         const bool of_rescuer = metric.count == Health::maydays || metric.count == Health::rescued;
@@ -241,10 +241,10 @@ void add_health(Exposition& out, const Health& health) {
                "For how long at least there have been items in flight, none of which ended.");
     for (const auto& [labels, row] : rows) out.sample(labels, static_cast<double>(row.stalled) / 1e6);
     out.metric("wq_tuned_workqueues_unnamed", "Unbound workqueues that are not named, but added up.",
-               health.unnamed());
+               health.unnamed);
     out.metric("wq_tuned_cpu_hogs_total",
                "Items of a per-CPU workqueue that held a CPU beyond the kernel's threshold.");
-    for (const auto& [name, items] : health.hogs()) out.sample({{"workqueue", name}}, items);
+    for (const auto& [name, items] : health.hogs) out.sample({{"workqueue", name}}, items);
 }
 
 // Returns the comparisons of this kernel and topology with the latest pairs, newest first.
@@ -252,7 +252,7 @@ std::vector<const LedgerEntry*> newest_comparisons(const MetricsInput& in) {
     const std::string kernel = kernel_key(in.engine.kernel());
     std::vector<const LedgerEntry*> out;
     for (const auto& [text, entry] : in.experiment.ledger().entries())
-        if (entry.key.kernel == kernel && entry.key.topology == in.engine.inventory().fingerprint())
+        if (entry.key.kernel == kernel && entry.key.topology == in.engine.inventory().fingerprint)
             out.push_back(&entry);
     std::ranges::stable_sort(out, std::ranges::greater{}, &LedgerEntry::updated);
     if (out.size() > kMostComparisons) out.resize(kMostComparisons);
@@ -315,8 +315,7 @@ std::vector<const VerdictRecord*> last_verdicts(const MetricsInput& in) {
     const auto& records = in.verdicts.records();
     for (auto r = records.rbegin(); r != records.rend() && out.size() < kMostVerdictSeries; ++r) {
         const LedgerKey& key = r->key;
-        if (!r->judged || key.kernel != kernel || key.topology != in.engine.inventory().fingerprint())
-            continue;
+        if (!r->judged || key.kernel != kernel || key.topology != in.engine.inventory().fingerprint) continue;
         if (seen.insert(label_value(fmt::format("{}\n{}\n{}", key.kind, key.reference, key.candidate)))
                 .second)
             out.push_back(&*r);

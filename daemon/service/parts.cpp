@@ -63,11 +63,10 @@ Parts::Parts(const Paths& paths, Log& log, RecordWriter& record, const OptedOut&
       paths_(paths),
       log_(log),
       record_(record),
-      paused_(wq::is_paused(paths)),
       suspended_(time_suspended()),
       cpus_(cpu_state(paths)) {
-    experiment.pause(paused_);
-    if (paused_)
+    experiment.pause(is_paused(paths));
+    if (experiment.is_paused())
         log.write({LOG_NOTICE, Event::none, "experiments are paused; `wq-tunectl resume` ends that"});
 }
 
@@ -100,10 +99,9 @@ void Parts::poll() {
 }
 
 void Parts::pause(bool paused) {
-    if (paused != paused_)
+    if (paused != experiment.is_paused())
         log_.write({LOG_NOTICE, Event::none,
                     paused ? "experiments are paused by an order" : "experiments are resumed by an order"});
-    paused_ = paused;
     experiment.pause(paused);
     const std::string path = paths_.paused();
     record_.put(

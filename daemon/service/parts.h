@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/journal.h"
@@ -31,14 +29,10 @@ class Parts {
     void changed(Udev::Change change);
     // Call it at ticks, for what sends no event: a suspend, and CPUs where there is no udev.
     void poll();
-    // Looks, and writes what follows: at all targets if WHOLE, or if what we own is not as it was.
-    void look(bool whole) { engine.tick(whole); }
-    [[nodiscard]] bool wants_retry() const { return engine.wants_retry(); }
 
     // `wq-tunectl pause` and `resume`. Experiments are paused while a file exists. Its disk may not answer:
     // an order takes effect at once, and an error of the file is logged later.
     void pause(bool paused);
-    [[nodiscard]] bool is_paused() const { return paused_; }
     // Locks the process in memory while experiments need it. If that fails, restoring may need pages from a
     // disk that does not answer: a risk, but no reason to stop.
     void hold_memory();
@@ -59,7 +53,6 @@ class Parts {
     const Paths& paths_;
     Log& log_;
     RecordWriter& record_;
-    bool paused_ = false;
     bool holds_memory_ = false;
     bool said_ = false;       // that memory cannot be held
     std::int64_t suspended_;  // ns suspended since boot

@@ -20,29 +20,20 @@
 namespace wq {
 namespace {
 
-std::string keep_mark(const Paths& paths) {
-    return paths.run() + "/keep";
+std::string path_of(const Paths& paths, Mark mark) {
+    return paths.run() + (mark == Mark::keep ? "/keep" : "/restart");
 }
 
-std::string restart_mark(const Paths& paths) {
-    return paths.run() + "/restart";
-}
-
-// A mark is an empty file. If it is absent or cannot be examined, the settings are restored.
-Status set_mark(const std::string& path, bool there) {
-    return there ? replace_file(path, "") : remove_file(path);
-}
-
-bool is_marked(const std::string& path) {
+bool is_marked(const Paths& paths, Mark mark) {
     struct stat st {};
-    return ::lstat(path.c_str(), &st) == 0;
+    return ::lstat(path_of(paths, mark).c_str(), &st) == 0;
 }
 
 // The mark is valid for one end of the daemon. Removes it, because it must not exist if the next start fails.
 bool take_restart(const Paths& paths, Log& log) {
     const char* result = ::getenv("SERVICE_RESULT");
-    const bool marked = is_marked(restart_mark(paths));
-    if (const auto gone = mark_restart(paths, false); !gone)
+    const bool marked = is_marked(paths, Mark::restart);
+    if (const auto gone = set_mark(paths, Mark::restart, false); !gone)
         log.write({LOG_WARNING, Event::none, gone.error().text});
     return marked && result != nullptr && std::string_view(result) == "success";
 }
@@ -51,7 +42,7 @@ Status put_back(const Paths& paths, bool all, Log& log) {
     OwnedStore store(paths.owned());
     if (auto loaded = store.load(); !loaded) return loaded;
     WorkqueueFs files(paths);
-    const bool kept = !all && is_marked(keep_mark(paths)) && why_disabled(paths).empty();
+    const bool kept = !all && is_marked(paths, Mark::keep) && why_disabled(paths).empty();
     if (const unsigned stayed = restore_all(files, store, log, kept); stayed > 0)
         return fail(fmt::format("settings not restored: {}", stayed));
     return {};
@@ -77,12 +68,8 @@ class WriteUnlocked : public RecordWriter {
 
 }  // namespace
 
-Status mark_keep(const Paths& paths, bool keep) {
-    return set_mark(keep_mark(paths), keep);
-}
-
-Status mark_restart(const Paths& paths, bool restarting) {
-    return set_mark(restart_mark(paths), restarting);
+Status set_mark(const Paths& paths, Mark mark, bool there) {
+    return there ? replace_file(path_of(paths, mark), "") : remove_file(path_of(paths, mark));
 }
 
 std::string why_disabled(const Paths& paths) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/result.h"
@@ -11,10 +12,13 @@ namespace wq {
 // Restores settings when no daemon runs, for ExecStopPost= and OnFailure=. It needs only the C library, so
 // that it works in the middle of an upgrade: it reads no policy and no bus, but what the daemon left in /run.
 
-// Records whether the policy in force keeps settings (on_exit = "keep").
-Status mark_keep(const Paths& paths, bool keep);
-// Records whether the daemon exits in order to be restarted and has left its settings in force.
-Status mark_restart(const Paths& paths, bool restarting);
+// What the daemon records for its end by an empty file. If that is absent or cannot be examined, the settings
+// are restored.
+enum class Mark : std::uint8_t {
+    keep,     // the policy in force keeps settings (on_exit = "keep")
+    restart,  // the daemon exits in order to be restarted and has left its settings in force
+};
+Status set_mark(const Paths& paths, Mark mark, bool there);
 
 // Why the switch /etc/wq-tuned/disabled is on; "" if it is off. If it cannot be checked, it counts as on.
 std::string why_disabled(const Paths& paths);

@@ -4,17 +4,20 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <syslog.h>
+#include <systemd/sd-daemon.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <iterator>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/version.h"
 #include "machine/cpu_files.h"
-#include "machine/host_facts.h"
 #include "machine/isolation.h"
 #include "machine/kernel_info.h"
 #include "owned/writer.h"
@@ -43,6 +46,31 @@ tl::expected<Policy, PolicyErrors> load_host_policy(const ServiceOptions& option
 void log_policy_errors(Log& log, const PolicyErrors& errors) {
     for (std::size_t i = 0; i < std::min(errors.size(), kMostErrors); i++)
         log.write({LOG_ERR, Event::policy_broken, errors[i].text(), {{"WQ_POLICY_FILE", errors[i].file}}});
+}
+
+constexpr std::uint64_t kStatusPeriod = 30'000'000;  // us between two status.json that differ in counts
+
+// What everybody shall see at once in status.json: states, reasons and verdicts (a step's text has them).
+std::uint64_t essence_of(const Told& now) {
+    const Engine& engine = now.parts.engine;
+    std::string out = fmt::format("{}\n{}\n{} {}\n", now.state, now.summary, now.policy.since.value_or(0),
+                                  engine.inventory().topology_reads);
+    const auto add = [&out](const std::string& name, const Shown& shown, const std::string& more) {
+        fmt::format_to(std::back_inserter(out), "{}\n{}\n{}\n{}\n", name, name_of(shown.state), shown.reason,
+                       more);
+    };
+    for (const Origin& rule : engine.policy().expired_rules()) out += rule.text() + "\n";
+    for (const auto& [name, target] : engine.targets()) add(name, target, target.step.said);
+    // The kernel changes it with the isolated CPUs, in the same state for the same reason.
+    for (const auto& [name, mask] : engine.masks().masks()) add(name, mask, mask.now.effective.list());
+    return hash_of(out);
+}
+
+// What may be late in status.json.
+std::string counts_of(const Parts& parts) {
+    const ExperimentTotals totals = parts.experiment.totals();
+    return fmt::format("{} {} {} {} {} {}", totals.slots, totals.pairs, totals.pairs_dropped,
+                       totals.windows_lost, parts.engine.writes(), parts.experiment.why_no_slot());
 }
 
 }  // namespace
@@ -76,7 +104,7 @@ Status Service::start() {
             paths_.lab() +
                 ": what `wq-tunectl ab` or `bench` left is in force: `wq-tunectl ab --restore` puts it back",
             EWOULDBLOCK);
-    remark(mark_restart(paths_, false));
+    remark(set_mark(paths_, Mark::restart, false));
     publisher_.start();
     publisher_.notify("", "reading the baseline, the topology and the policy");
     if (auto made = loop_.start([this](Cause cause) { on(cause); }); !made) return made;
@@ -90,7 +118,7 @@ Status Service::start() {
     // From here on, events are queued, so changes during the first look cause another one.
     start_udev();
     if (!use_policy()) {
-        remark(mark_keep(paths_, false));
+        remark(set_mark(paths_, Mark::keep, false));
         parts_->engine.set_policy(no_policy());
     }
     if (paths_.root.empty())
@@ -155,10 +183,10 @@ void Service::look(bool whole) {
     if (std::exchange(events_lost_, false))
         log_.write({LOG_NOTICE, Event::none,
                     "udev's queue overflowed: events were lost, and everything is looked at again"});
-    parts_->look(whole);
+    parts_->engine.tick(whole);
     if (whole) ticks_ = 0;
     log_.write({LOG_DEBUG, Event::none, "looked: " + summary()});
-    if (whole || parts_->wants_retry()) agenda_.looked(parts_->wants_retry(), monotonic_us());
+    if (whole || parts_->engine.wants_retry()) agenda_.looked(parts_->engine.wants_retry(), monotonic_us());
 }
 
 // Reasons to write nothing, apart from mode observe. Logs a change; at the start the summary shows it.
@@ -254,7 +282,7 @@ Status Service::use_policy() {
         policy_.broken(policy.error(), wall_clock());
         return fail(policy_.error);
     }
-    remark(mark_keep(paths_, policy->keep_on_exit));
+    remark(set_mark(paths_, Mark::keep, policy->keep_on_exit));
     publisher_.use(*policy, options_.config ? std::vector{*options_.config} : policy_files(options_.root));
     parts_->use(std::move(*policy));
     policy_.loaded(wall_clock());
@@ -272,7 +300,7 @@ void Service::stop() {
     parts_->experiment.cancel_all("wq-tuned stopped");
     const bool restarting = bus_ && bus_->is_restarting();
     if (restarting) {
-        remark(mark_restart(paths_, true));
+        remark(set_mark(paths_, Mark::restart, true));
     } else {
         leave();
         publisher_.end();
@@ -283,7 +311,7 @@ void Service::stop() {
         log_.write({LOG_WARNING, Event::none, name + ": not written: the disk does not respond"});
     // Meanwhile a stop may have replaced the restart. The restorer then removes the metrics.
     if (restarting && !bus_->is_restarting()) {
-        remark(mark_restart(paths_, false));
+        remark(set_mark(paths_, Mark::restart, false));
         leave();
     }
     loop_.end();
@@ -297,13 +325,73 @@ void Service::leave() {
 std::string Service::state() const {
     if (switched_off_) return "paused";
     if (!parts_->engine.observing().empty()) return "observing";
-    return parts_->is_paused() ? "paused" : "running";
+    return parts_->experiment.is_paused() ? "paused" : "running";
 }
 
 std::string Service::summary() const {
     std::string out = parts_->engine.summary();
     if (!policy_.error.empty() && policy_.in_force) out += "; the policy on disk is broken: " + policy_.error;
     return out;
+}
+
+// ---- what it tells others
+
+void Publisher::start() {
+    started_ = wall_clock();
+    metrics_.recall();
+}
+
+void Publisher::use(const Policy& policy, const std::vector<std::string>& files) {
+    metrics_.use(policy.metrics.textfile);
+    if (metrics_.is_wanted()) policy_ = {policy_hash(policy), sources_hash(files), files.size()};
+}
+
+void Publisher::sample(WorkCounters& counters, bool writes) {
+    if (metrics_.is_wanted()) health_.look(counters, writes);
+}
+
+void Publisher::publish(const Told& now) {
+    publish_status(now);
+    if (metrics_.is_wanted()) publish_metrics(now);
+    if (now.summary != summary_) notify("", now.summary);  // each message wakes systemd
+}
+
+void Publisher::publish_status(const Told& now) {
+    const Parts& parts = now.parts;
+    const std::uint64_t at = monotonic_us();
+    const std::uint64_t essence = essence_of(now);
+    std::string counts = counts_of(parts);
+    const bool is_told = essence == told_ && (counts == told_counts_ && !now.whole);
+    if (is_told || (essence == told_ && at < told_at_ + kStatusPeriod)) return;
+    nlohmann::json document = status_json(parts.engine, &parts.experiment, now.state, now.policy);
+    document["worth"] =
+        worth_json(parts.engine, parts.experiment.ledger(), parts.verdicts.records(), wall_clock());
+    document["worth"]["lost_today_s"] = parts.experiment.totals().lost_today;
+    const auto done = publish_file(paths_.status(), status_text(std::move(document)));
+    const std::string error = done ? "" : done.error().text;
+    if (error != error_ && !done) log_.write({LOG_WARNING, Event::none, error});
+    error_ = error;
+    if (!done) return;
+    told_ = essence;
+    told_counts_ = std::move(counts);
+    told_at_ = at;
+}
+
+void Publisher::publish_metrics(const Told& now) {
+    const Engine& engine = now.parts.engine;
+    const Topology& topology = engine.inventory().topology();
+    policy_.broken = !now.policy.error.empty();
+    policy_.expired = engine.policy().expired_rules().size();
+    if (!host_) host_ = read_host_facts(paths_, topology);
+    metrics_.show(metrics_text({engine, now.parts.experiment, now.parts.verdicts, now.state, policy_,
+                                fleet_machine(*host_, topology), started_, health_.health()}));
+}
+
+void Publisher::notify(const std::string& text, const std::string& summary) {
+    if (!summary.empty()) summary_ = summary;
+    const std::string all =
+        text + (text.empty() || summary.empty() ? "" : "\n") + (summary.empty() ? "" : "STATUS=" + summary);
+    if (paths_.root.empty()) ::sd_notify(0, all.c_str());
 }
 
 }  // namespace wq

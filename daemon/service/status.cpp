@@ -12,7 +12,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <string_view>
 #include <tuple>
 
 #include "base/file.h"
@@ -40,7 +39,7 @@ std::string reason_of(const Engine& engine, const Target& target, bool unplanned
         return "cannot plan: invalid policy";
     if (target.unread)
         return target.reason + (target.reason.empty() ? "" : "; ") + "cannot be read now, shown as it was";
-    if (target.now.strict != true || !engine.inventory().strict_in_doubt()) return target.reason;
+    if (target.now.strict != true || !engine.inventory().strict_in_doubt) return target.reason;
     return target.reason +
            "; strict, but a CPU came online or the machine was suspended since: its workers may run anywhere";
 }
@@ -53,26 +52,20 @@ json value_or_null(const std::optional<T>& value) {
 json comparison_json(const std::optional<ComparisonView>& view, const Judging& judging) {
     if (!view) return nullptr;
     const ComparisonView& v = *view;
-    const Decision& d = v.decision;
-    const auto& interval = v.effect.interval;
-    return {{"reference", v.arms.reference.name()},
-            {"candidate", v.arms.candidate.name()},
-            {"course", name_of(v.course)},
-            {"by_order", v.by_hand},
-            {"verdict", name_of(v.judgement)},
-            {"pair", d.pairs + 1},
-            {"pairs", d.pairs},
-            {"max_pairs", judging.settings.max_pairs},
-            {"counter", d.counter},
-            {"effect_percent", d.pairs > 0 ? json(v.effect.percent) : json(nullptr)},
-            {"interval_percent", interval ? json{interval->low, interval->high} : json(nullptr)},
-            {"e_regressed", evidence_of(d.log_worse)},
-            {"e_improved", evidence_of(d.log_better)},
-            {"lost_seconds", v.lost_seconds},
-            {"budget_seconds", judging.budget.count()},
-            {"phase", v.measuring ? "measuring" : "waiting"},
-            {"next_pair", value_or_null(v.next_pair)},
-            {"reason", v.waits}};
+    json out = to_json(v.standing);
+    out.update({{"reference", v.arms.reference.name()},
+                {"candidate", v.arms.candidate.name()},
+                {"course", name_of(v.course)},
+                {"by_order", v.by_hand},
+                {"verdict", name_of(v.judgement)},
+                {"pair", v.standing.pairs + 1},
+                {"max_pairs", judging.settings.max_pairs},
+                {"lost_seconds", v.lost_seconds},
+                {"budget_seconds", judging.budget.count()},
+                {"phase", v.measuring ? "measuring" : "waiting"},
+                {"next_pair", value_or_null(v.next_pair)},
+                {"reason", v.waits}});
+    return out;
 }
 
 // The result of the comparisons of TARGET; empty if nothing was compared yet. A candidate that regressed
@@ -83,7 +76,7 @@ std::optional<Judgement> outcome_of(const Target& target, const std::optional<Co
     const bool regressed = (view && view->judgement == Judgement::regressed) ||
                            (step.verdict != nullptr && step.verdict->outcome == Judgement::regressed);
     if (regressed) return Judgement::regressed;
-    if (step.kind == Step::Kind::reverted || (view && view->decision.pairs > 0)) return Judgement::undecided;
+    if (step.kind == Step::Kind::reverted || (view && view->standing.pairs > 0)) return Judgement::undecided;
     return {};
 }
 
@@ -115,6 +108,23 @@ json target_json(const Engine& engine, const std::optional<ComparisonView>& view
             {"comparison", comparison_json(view, engine.policy().judge)},
             {"contention", to_json(view ? view->contention : std::nullopt)},
             {"verdict", target.step.verdict != nullptr ? to_json(*target.step.verdict) : json(nullptr)}};
+}
+
+// Masks that a rule asks for, or that hold a value that we wrote.
+json masks_json(const MaskKeeper& masks) {
+    json out = json::array();
+    for (const auto& [name, mask] : masks.masks()) {
+        const Owned* entry = mask.entry();
+        const std::string& baseline = entry != nullptr ? entry->main.baseline : mask.now.text;
+        const bool has_mask = !mask.now.text.empty();
+        out.push_back({{"name", name},
+                       {"cpumask", has_mask ? json(mask.now.effective.list()) : json(nullptr)},
+                       {"baseline", has_mask ? json(plain(Knob::mask, baseline)) : json(nullptr)},
+                       {"planned", word_or_null(mask.planned.list())},
+                       {"state", name_of(mask.state)},
+                       {"reason", mask.reason}});
+    }
+    return out;
 }
 
 // "next_pair": when the next pair of any target is due, null if that is not known.
@@ -244,24 +254,9 @@ json status_json(const Engine& engine, const Experiment* experiment, const std::
               {"policy", policy_state_json(policy, engine.policy().expired_rules())},
               {"experiments", experiments_json(experiment, views)},
               {"writes", engine.writes()},
-              {"topology_reads", engine.inventory().topology_reads()}}},
-            {"targets", std::move(targets)}};
-}
-
-json masks_json(const MaskKeeper& masks) {
-    json out = json::array();
-    for (const auto& [name, mask] : masks.masks()) {
-        const Owned* entry = mask.entry();
-        const std::string& baseline = entry != nullptr ? entry->main.baseline : mask.now.text;
-        const bool has_mask = !mask.now.text.empty();
-        out.push_back({{"name", name},
-                       {"cpumask", has_mask ? json(mask.now.effective.list()) : json(nullptr)},
-                       {"baseline", has_mask ? json(plain(Knob::mask, baseline)) : json(nullptr)},
-                       {"planned", word_or_null(mask.planned.list())},
-                       {"state", name_of(mask.state)},
-                       {"reason", mask.reason}});
-    }
-    return out;
+              {"topology_reads", engine.inventory().topology_reads}}},
+            {"targets", std::move(targets)},
+            {"masks", masks_json(engine.masks())}};
 }
 
 std::vector<std::string> hosts_in_force(const Policy& policy) {

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <sys/types.h>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "bpf/work_counters.h"
 #include "evidence/ledger.h"
 #include "experiment/experiment.h"
 #include "machine/isolation.h"
@@ -20,7 +17,6 @@
 #include "machine/topology.h"
 #include "policy/policy.h"
 #include "targets/engine.h"
-#include "targets/mask_keeper.h"
 
 namespace wq {
 
@@ -40,9 +36,6 @@ struct PolicyState {
 // is running, paused (by a kill switch or an order), observing or absent; EXPERIMENT is nullptr if absent.
 nlohmann::json status_json(const Engine& engine, const Experiment* experiment,
                            const std::string& daemon_state, const PolicyState& policy = {});
-
-// The part `masks` of that document: masks that a rule asks for, or that hold a value that we wrote.
-nlohmann::json masks_json(const MaskKeeper& masks);
 
 // The names of the host tables in force in POLICY, in the order in which they are merged.
 std::vector<std::string> hosts_in_force(const Policy& policy);

@@ -6,7 +6,6 @@
 #include <initializer_list>
 #include <limits>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -74,6 +73,12 @@ std::string_view whole_lines(std::string_view text) {
     const std::string_view last = last_line(text);
     if (!last.empty() && !parse_json(last)) text.remove_suffix(last.size());
     return text;
+}
+
+// The last of LINES, as many as fit into LIMIT bytes.
+std::string newest_lines(std::string lines, std::size_t limit) {
+    if (lines.size() > limit) lines.erase(0, lines.find('\n', lines.size() - limit - 1) + 1);
+    return lines;
 }
 
 // The number of the last of LINES; 0 if there are none.
@@ -175,7 +180,7 @@ Result<AppendLogBase::Text> AppendLogBase::text_by(std::uint64_t number,
     return Text{number, *line};
 }
 
-Result<bool> AppendLogBase::append_texts(const std::vector<Text>& lines) const {
+Status AppendLogBase::append_texts(const std::vector<Text>& lines) const {
     const auto text = read_if_there(path_, kBrokenLog * rules_.limit);
     if (!text) return tl::unexpected(text.error());
     const std::string_view there = *text ? std::string_view(**text) : "";
@@ -185,20 +190,12 @@ Result<bool> AppendLogBase::append_texts(const std::vector<Text>& lines) const {
     std::string added;
     for (const Text& line : lines)
         if (line.number > *last) added += line.line;
-    if (added.empty()) return whole > rules_.limit;
-    const Status done = *text ? append_at(path_, whole, whole < there.size(), added)
-                              : replace_state_file(path_, added, rules_.mode);
-    if (!done) return tl::unexpected(done.error());
-    return whole + added.size() > rules_.limit;
-}
-
-Status AppendLogBase::replace_by(const std::vector<Text>& lines) const {
-    std::size_t size = 0;
-    auto first = lines.end();
-    while (first != lines.begin() && (size += std::prev(first)->line.size()) <= rules_.limit) --first;
-    std::string text;
-    for (; first != lines.end(); ++first) text += first->line;
-    return replace_state_file(path_, text, rules_.mode);
+    if (whole + added.size() > rules_.limit)
+        return replace_state_file(
+            path_, newest_lines(std::string(there.substr(0, whole)) + added, rules_.limit / 2), rules_.mode);
+    if (added.empty()) return {};
+    return *text ? append_at(path_, whole, whole < there.size(), added)
+                 : replace_state_file(path_, added, rules_.mode);
 }
 
 }  // namespace wq

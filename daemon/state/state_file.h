@@ -101,7 +101,8 @@ class StateFile : public StateFileBase {
 // last line is torn if a crash cut it off: it has no newline or is no JSON, and nobody sees it.
 class AppendLogBase {
   public:
-    // RULES.limit: above this, append() rewrites the file. One that is four times as large is broken.
+    // RULES.limit: above this, append() leaves only the newest lines, half as many bytes at most. A file that
+    // is four times as large is broken.
     AppendLogBase(std::string path, StateRules rules) : path_(std::move(path)), rules_(rules) {}
     [[nodiscard]] const std::string& path() const { return path_; }
 
@@ -114,10 +115,7 @@ class AppendLogBase {
     [[nodiscard]] Status read_by(const Take& take) const;
     [[nodiscard]] Status load_by(const Take& take) const;
     [[nodiscard]] Result<Text> text_by(std::uint64_t number, const StateDescription& description) const;
-    // Returns whether the file is above the limit afterwards.
-    [[nodiscard]] Result<bool> append_texts(const std::vector<Text>& lines) const;
-    // Writes the newest lines that fit into the limit.
-    [[nodiscard]] Status replace_by(const std::vector<Text>& lines) const;
+    [[nodiscard]] Status append_texts(const std::vector<Text>& lines) const;
 
   private:
     std::string path_;
@@ -133,50 +131,31 @@ class AppendLog : public AppendLogBase {
         T value = {};
     };
     // All lines, oldest first. Errors: as StateFile::read(), with the number of the broken line.
-    [[nodiscard]] Result<std::vector<Line>> read() const {
-        std::vector<Line> out;
-        if (auto done = read_by(taker(out)); !done) return tl::unexpected(done.error());
-        return out;
-    }
+    [[nodiscard]] Result<std::vector<Line>> read() const { return lines_by(&AppendLog::read_by); }
     // For the only writer. Cuts a torn line off. A broken file is set aside, as by StateFile::load().
-    [[nodiscard]] Result<std::vector<Line>> load() const {
-        std::vector<Line> out;
-        if (auto done = load_by(taker(out)); !done) return tl::unexpected(done.error());
-        return out;
-    }
+    [[nodiscard]] Result<std::vector<Line>> load() const { return lines_by(&AppendLog::load_by); }
     // Adds those LINES whose numbers are above the last one in the file, and syncs them to disk: what failed
-    // or ran twice can be repeated. Above the limit the file is replaced by what SHRINK leaves of its lines,
-    // as far as that fits.
+    // or ran twice can be repeated.
     // Of an object that no longer exists, a copy may do this: there is no other state than the file.
-    template <class Shrink>
-    [[nodiscard]] Status append(const std::vector<Line>& lines, Shrink shrink) const {
-        auto texts = texts_of(lines);
-        if (!texts) return tl::unexpected(texts.error());
-        const auto large = append_texts(*texts);
-        if (!large) return tl::unexpected(large.error());
-        if (!*large) return {};
-        auto all = read();
-        if (!all) return tl::unexpected(all.error());
-        shrink(*all);
-        texts = texts_of(*all);
-        return texts ? replace_by(*texts) : tl::unexpected(texts.error());
-    }
-
-  private:
-    static Take taker(std::vector<Line>& out) {
-        return [&out](std::uint64_t number, JsonPlace& at) {
-            out.push_back({number, {}});
-            describe(at, out.back().value);
-        };
-    }
-    [[nodiscard]] Result<std::vector<Text>> texts_of(const std::vector<Line>& lines) const {
-        std::vector<Text> out;
+    [[nodiscard]] Status append(const std::vector<Line>& lines) const {
+        std::vector<Text> texts;
         for (const Line& line : lines) {
             auto text =
                 text_by(line.number, [&](JsonPlace& at) { describe(at, const_cast<T&>(line.value)); });
             if (!text) return tl::unexpected(text.error());
-            out.push_back(std::move(*text));
+            texts.push_back(std::move(*text));
         }
+        return append_texts(texts);
+    }
+
+  private:
+    [[nodiscard]] Result<std::vector<Line>> lines_by(Status (AppendLogBase::*by)(const Take&) const) const {
+        std::vector<Line> out;
+        const Status done = (this->*by)([&out](std::uint64_t number, JsonPlace& at) {
+            out.push_back({number, {}});
+            describe(at, out.back().value);
+        });
+        if (!done) return tl::unexpected(done.error());
         return out;
     }
 };
@@ -198,12 +177,6 @@ class RecordWriter {
     // WORK may run in another thread, so it must hold all its data by value. DONE is called by the thread
     // that called put(), possibly before put() returns. Objects that DONE refers to must outlive that call.
     virtual void put(const std::string& name, Work work, Done done) = 0;
-};
-
-// Runs the work before put() returns. For tools and tests, which may block.
-class WriteAtOnce : public RecordWriter {
-  public:
-    void put(const std::string& /*name*/, Work work, Done done) override { done(work()); }
 };
 
 }  // namespace wq

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <syslog.h>
 #include <algorithm>
-#include <cerrno>
 #include <set>
 
 #include "machine/kernel_info.h"
@@ -47,6 +46,10 @@ std::vector<Workqueue> all_before_us(const std::map<std::string, Target>& target
         if (w.kind == Kind::unbound && w.scope.word == "default" && default_scope)
             w.scope.effective = default_scope;
     return out;
+}
+
+tl::unexpected<Error> refused(const std::string& name, const No& no) {
+    return fail(name + ": " + no.why, no.code);
 }
 
 }  // namespace
@@ -101,7 +104,7 @@ std::optional<No> Targets::why_not(const Target& target, Use use, const Arms* ar
         return No{left_to_writer(target).reason + "; put the baseline back and reload the policy"};
     if (use == Use::revert) return {};
     if (target.now.name == kDefaultTarget && !default_stays_.empty()) return No{default_stays_};
-    if (const std::string& why = inventory_.pods_unknown(); !why.empty()) return No{"pods unknown: " + why};
+    if (const std::string& why = inventory_.pods_unknown; !why.empty()) return No{"pods unknown: " + why};
     if (use == Use::pin) return {};
     const Holder holder = target.holder();
     if (is_order(holder))
@@ -166,7 +169,7 @@ void Targets::look_at(const std::string& name, const CpuSet& unbound_mask) {
 }
 
 bool Targets::is_as_seen() const {
-    if (!complete_ || inventory_.is_stale() || !reconciler_.unsaved().empty()) return false;
+    if (!complete_ || inventory_.stale || !reconciler_.unsaved().empty()) return false;
     if (edges_.files.unbound_mask() != unbound_mask_) return false;
     return std::ranges::all_of(edges_.store.entries(), [this](const auto& item) {
         const auto& [name, entry] = item;
@@ -190,7 +193,7 @@ void Targets::plan() {
                     kernel_,
                     policy_,
                     before,
-                    inventory_.pods_unknown(),
+                    inventory_.pods_unknown,
                     effective_shard_size(kernel_, policy_),
                     named_only_};
     for (const auto& [name, target] : targets_) {
@@ -260,22 +263,8 @@ void Targets::make_step(Target& target) {
 // ---- deciding
 
 Circumstances Targets::circumstances() const {
-    return {observing(), inventory_.pods_unknown(),
-            edges_.book == nullptr ? Waiting() : edges_.book->waiting};
+    return {observing(), inventory_.pods_unknown, edges_.book == nullptr ? Waiting() : edges_.book->waiting};
 }
-
-namespace {
-
-Target* find(std::map<std::string, Target>& targets, const std::string& name) {
-    const auto found = targets.find(name);
-    return found == targets.end() ? nullptr : &found->second;
-}
-
-tl::unexpected<Error> refused(const std::string& name, const No& no) {
-    return fail(name + ": " + no.why, no.code);
-}
-
-}  // namespace
 
 void Engine::set_policy(Policy policy) {
     policy_ = std::move(policy);
@@ -376,7 +365,7 @@ Status Engine::unpin(const std::string& name) {
     if (entry == nullptr || !is_order(entry->holder))
         return fail(name + ": neither pinned nor reverted", ENOENT);
     entry->hold(Holder::policy);
-    if (Target* target = wq::find(targets_, name); target != nullptr) target->hold(Holder::policy);
+    if (Target* target = target_of(name); target != nullptr) target->hold(Holder::policy);
     step_all();
     const Target* after = find(name);
     return after == nullptr || after->stuck == 0 ? Status() : fail(name + ": " + after->reason, EIO);
@@ -464,25 +453,25 @@ Outcome Engine::may_switch(Target* target, const Arm& arm) {
 }
 
 // Between two windows the entries on disk have exactly the words that are in place.
-std::vector<Switched> Engine::switch_to(const std::vector<std::pair<std::string, Arm>>& switches,
-                                        const std::function<std::uint64_t()>& clock) {
+std::vector<Outcome> Engine::switch_to(const std::vector<std::pair<std::string, Arm>>& switches,
+                                       const std::function<std::uint64_t()>& clock) {
     using End = Outcome::Kind;
-    std::vector<Switched> out;
+    std::vector<Outcome> out;
     for (const auto& [name, arm] : switches) {
-        Target* target = wq::find(targets_, name);
-        out.push_back({may_switch(target, arm)});
-        if (out.back().outcome.kind == End::done) target->entry()->announce({arm.word, arm.strict});
+        Target* target = target_of(name);
+        out.push_back(may_switch(target, arm));
+        if (out.back().kind == End::done) target->entry()->announce({arm.word, arm.strict});
     }
     const auto saved = edges_.store.save();
     for (std::size_t i = 0; i < switches.size(); i++) {
         const auto& [name, arm] = switches[i];
-        Outcome& outcome = out[i].outcome;
-        Target* target = wq::find(targets_, name);
+        Outcome& outcome = out[i];
+        Target* target = target_of(name);
         if (target == nullptr) continue;
         if (outcome.kind == End::done && !saved)
             outcome = {End::transient, false, saved.error().in("its baseline cannot be saved").text,
                        saved.error().code};
-        if (outcome.kind == End::done) outcome = reconciler_.rewrite(*target, arm, clock, out[i].took);
+        if (outcome.kind == End::done) outcome = reconciler_.rewrite(*target, arm, clock);
         if (!target->in_slot) continue;
         if (outcome.kind == End::done) {
             target->wrote({arm.word, arm.strict});
@@ -499,7 +488,7 @@ std::vector<Switched> Engine::switch_to(const std::vector<std::pair<std::string,
 
 void Engine::leave_slot(const std::vector<std::string>& names) {
     for (const std::string& name : names) {
-        Target* target = wq::find(targets_, name);
+        Target* target = target_of(name);
         if (target == nullptr) continue;
         target->in_slot = false;
         if (target->external && target->holds_ours()) {
@@ -511,7 +500,7 @@ void Engine::leave_slot(const std::vector<std::string>& names) {
     }
     write();
     for (const std::string& name : names)
-        if (Target* target = wq::find(targets_, name); target != nullptr) target->held.clear();
+        if (Target* target = target_of(name); target != nullptr) target->held.clear();
 }
 
 }  // namespace wq

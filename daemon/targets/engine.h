@@ -109,12 +109,6 @@ class Targets {
     std::string default_stays_;  // why @default must not be moved; "" if it may be
 };
 
-// How a write for a slot ended, and the us that it took.
-struct Switched {
-    Outcome outcome;
-    std::uint64_t took = 0;
-};
-
 // Writes (Reconciler) what is decided: as policy and ledger say, by orders, and for slots.
 class Engine : public Targets {
   public:
@@ -160,12 +154,13 @@ class Engine : public Targets {
     std::vector<Status> enter_slot(const std::vector<std::string>& names);
     // Writes an arm for each target, in this order, even if it is in place already. Any outcome but `done`
     // ends the slot for that target alone. CLOCK: us.
-    std::vector<Switched> switch_to(const std::vector<std::pair<std::string, Arm>>& switches,
-                                    const std::function<std::uint64_t()>& clock);
+    std::vector<Outcome> switch_to(const std::vector<std::pair<std::string, Arm>>& switches,
+                                   const std::function<std::uint64_t()>& clock);
     // Returns NAMES to what policy and ledger decide. Ignores names that are no target.
     void leave_slot(const std::vector<std::string>& names);
 
   private:
+    [[nodiscard]] Target* target_of(const std::string& name) { return const_cast<Target*>(find(name)); }
     void write();
     Outcome may_switch(Target* target, const Arm& arm);
     void save();

@@ -38,33 +38,33 @@ std::string text_of(const std::vector<CpuSet>& pods) {
 
 void Inventory::changed(Udev::Change change) {
     using Change = Udev::Change;
-    if (change != Change::workqueue) stale_ = true;
+    if (change != Change::workqueue) stale = true;
     // The CPU may be offline again at the next look.
-    if (change == Change::cpu_online || change == Change::lost) strict_in_doubt_ = true;
+    if (change == Change::cpu_online || change == Change::lost) strict_in_doubt = true;
 }
 
 bool Inventory::look_at_topology() {
-    if (!stale_) return false;
-    stale_ = false;
-    topology_reads_++;
+    if (!stale) return false;
+    stale = false;
+    topology_reads++;
     const auto now = read_topology_();
     std::string why;
     if (now) {
-        strict_in_doubt_ = strict_in_doubt_ || !last_online_.contains(now->online);
-        if (last_online_.empty()) strict_in_doubt_ = false;  // the first look
-        last_online_ = now->online;
+        strict_in_doubt = strict_in_doubt || !online.contains(now->online);
+        if (online.empty()) strict_in_doubt = false;  // the first look
+        online = now->online;
         known_.see(*now);
-        fingerprint_ = machine_fingerprint(kernel_, known_.topology());
-        why = why_pods_unknown(known_.topology(), known_.cpus(), kernel_,
-                               kernel_.cache_shard_size.value_or(kKernelShardSize));
+        fingerprint = machine_fingerprint(kernel, known_.topology());
+        why = why_pods_unknown(known_.topology(), known_.cpus(), kernel,
+                               kernel.cache_shard_size.value_or(kKernelShardSize));
     } else {
-        stale_ = true;  // the next tick tries again
+        stale = true;  // the next tick tries again
         why = "no topology: " + now.error().text;
     }
-    if (why != pods_unknown_ && !why.empty())
+    if (why != pods_unknown && !why.empty())
         log_.write({LOG_NOTICE, Event::pods_unknown,
                     "pods unknown: " + why + "; nothing new is written until they are known"});
-    pods_unknown_ = std::move(why);
+    pods_unknown = std::move(why);
     return true;
 }
 
@@ -91,7 +91,7 @@ std::string Keys::cpus_of(const Workqueue& target) const {
 const std::string& Keys::partition_of(const CpuSet& effective, Scope scope) const {
     std::string& out = partitions_[{scope, effective.list()}];
     if (out.empty()) {
-        const KernelInfo& kernel = inventory_.kernel();
+        const KernelInfo& kernel = inventory_.kernel;
         const unsigned size = effective_shard_size(kernel, policy_);
         out = text_of(restrict_to(pods_in(kernel, scope, inventory_.topology(), size), effective));
     }
@@ -100,8 +100,8 @@ const std::string& Keys::partition_of(const CpuSet& effective, Scope scope) cons
 
 LedgerKey Keys::ledger_key(const Workqueue& target, const Arms& arms, bool from_policy) const {
     const CpuSet effective = target.effective & inventory_.topology().online;
-    return {kernel_key(inventory_.kernel()),
-            inventory_.fingerprint(),
+    return {kernel_key(inventory_.kernel),
+            inventory_.fingerprint,
             measures_.scheduler,
             class_of(target.name),
             arms.reference.name(),

@@ -22,39 +22,32 @@ namespace wq {
 class Inventory {
   public:
     // LOG and KERNEL must outlive the Inventory.
-    Inventory(Log& log, std::function<Result<Topology>()> read_topology, const KernelInfo& kernel)
-        : log_(log), read_topology_(std::move(read_topology)), kernel_(kernel) {}
+    Inventory(Log& log, std::function<Result<Topology>()> read_topology, const KernelInfo& kernel_info)
+        : kernel(kernel_info), log_(log), read_topology_(std::move(read_topology)) {}
 
     // The next look reads the topology again, unless CHANGE is only about a workqueue.
     void changed(Udev::Change change);
     // Reads the topology if it may have changed. Returns whether it was read.
     bool look_at_topology();
 
-    [[nodiscard]] const KernelInfo& kernel() const { return kernel_; }
-    // All known CPUs and those online, and those online at the last look.
-    [[nodiscard]] const Topology& topology() const { return known_.topology(); }
-    [[nodiscard]] const CpuSet& online() const { return last_online_; }
-    [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }  // of the known CPUs
+    [[nodiscard]] const Topology& topology() const { return known_.topology(); }  // all known CPUs
+
+    const KernelInfo& kernel;
+    CpuSet online;            // at the last look
+    std::string fingerprint;  // of the known CPUs
     // Why the pods are not known, so that nothing new is set; empty if they are known.
-    [[nodiscard]] const std::string& pods_unknown() const { return pods_unknown_; }
+    std::string pods_unknown;
     // Whether a CPU came online since the start, or the machine was suspended. The kernel then lets the
     // workers of strict workqueues run anywhere (kernel/workqueue.c, restore_unbound_workers_cpumask()), and
     // no file shows it.
-    [[nodiscard]] bool strict_in_doubt() const { return strict_in_doubt_; }
-    [[nodiscard]] unsigned topology_reads() const { return topology_reads_; }  // since the start
-    [[nodiscard]] bool is_stale() const { return stale_; }                     // the next look reads it again
+    bool strict_in_doubt = false;
+    bool stale = true;  // the next look reads the topology again
+    unsigned topology_reads = 0;
 
   private:
     Log& log_;
     std::function<Result<Topology>()> read_topology_;
-    const KernelInfo& kernel_;
     KnownCpus known_;
-    CpuSet last_online_;
-    std::string fingerprint_;
-    std::string pods_unknown_;
-    bool strict_in_doubt_ = false;
-    bool stale_ = true;
-    unsigned topology_reads_ = 0;
 };
 
 // What comparisons measure on this host. It is part of their keys.

@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "base/journal.h"
 #include "machine/host_facts.h"
 #include "machine/workqueue_fs.h"
 #include "owned/owned.h"

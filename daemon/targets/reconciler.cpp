@@ -5,7 +5,6 @@
 #include <syslog.h>
 
 namespace wq {
-
 namespace {
 
 // Whether what is ours is about to be put back.
@@ -61,12 +60,12 @@ void Reconciler::carry_out(Managed& item, const Wish& wish) {
         return drop_if_settled(item);
     }
     files_.about_to_write();
-    std::uint64_t took = 0;
-    const Outcome outcome = timed(took, [&] {
+    const Outcome outcome = timed([&] {
         return writer_.apply(item.name(), {*wish.word, wish.strict}, item.seen(), item.file());
     });
-    counts_.time += took;
-    outcome.kind == Outcome::Kind::done ? wrote(item, wish, took) : take_failure(item, *wish.word, outcome);
+    counts_.time += outcome.took;
+    outcome.kind == Outcome::Kind::done ? wrote(item, wish, outcome.took)
+                                        : take_failure(item, *wish.word, outcome);
 }
 
 void Reconciler::wrote(Managed& item, const Wish& wish, std::uint64_t took) {
@@ -81,7 +80,7 @@ void Reconciler::wrote(Managed& item, const Wish& wish, std::uint64_t took) {
             : fmt::format("{}{} -> {}", words.label, quoted(file, old.main), quoted(file, *wish.word));
     item.failures = 0;
     if (entry.is_mask()) {
-        look_again(item);  // the effective mask
+        item.see(look_at(files_, *item.entry()));  // the effective mask
     } else {
         item.wrote({*wish.word, wish.strict});
         entry.settle({*wish.word, wish.strict});
@@ -95,17 +94,13 @@ void Reconciler::wrote(Managed& item, const Wish& wish, std::uint64_t took) {
     drop_if_settled(item);
 }
 
-void Reconciler::look_again(Managed& item) {
-    item.see(look_at(files_, *item.entry()));
-}
-
 // The files may now hold our word, the baseline, a misparse, or what an external writer wrote.
 void Reconciler::take_failure(Managed& item, const std::string& word, const Outcome& outcome) {
     using End = Outcome::Kind;
     Owned& entry = *item.entry();
     if (!outcome.stored.empty()) entry.main.allow(outcome.stored);
     if (outcome.kind == End::foreign) entry.of(outcome.file).claim.clear();
-    look_again(item);
+    item.see(look_at(files_, *item.entry()));
     if (outcome.failed()) counts_.errors++;
     switch (outcome.kind) {
         case End::done:
@@ -164,13 +159,11 @@ void Reconciler::put_back(Managed& item) {
     if (entry == nullptr) return;
     if (item.is_stuck()) return item.show({State::quarantined, item.stuck_why});
     if (entry->has_claim()) files_.about_to_write();
-    std::uint64_t took = 0;
-    const Outcome outcome =
-        timed(took, [&] { return writer_.put_back(item.name(), item.seen(), item.file()); });
-    counts_.time += took;
+    const Outcome outcome = timed([&] { return writer_.put_back(item.name(), item.seen(), item.file()); });
+    counts_.time += outcome.took;
     const std::string& before = entry->main.baseline;
     if (outcome.failed()) {
-        look_again(item);
+        item.see(look_at(files_, *item.entry()));
         item.stuck++;
         item.stuck_why = fmt::format("not put back to {}: {}", quoted(item.file(), before), outcome.text);
         item.show({State::quarantined, item.stuck_why});
@@ -179,7 +172,7 @@ void Reconciler::put_back(Managed& item) {
     item.stuck = 0;
     if (outcome.kind == Outcome::Kind::foreign) {
         entry->of(outcome.file).claim.clear();
-        look_again(item);
+        item.see(look_at(files_, *item.entry()));
         return leave_to_writer(item, outcome.text);
     }
     if (outcome.kind == Outcome::Kind::gone) item.gone = true;
@@ -190,10 +183,10 @@ void Reconciler::put_back(Managed& item) {
                                let_in(files_, *entry)),
                    {{words.old_field, plain(item.file(), item.values().main)},
                     {words.new_field, plain(item.file(), before)},
-                    {"WQ_WRITE_USEC", std::to_string(took)}});
+                    {"WQ_WRITE_USEC", std::to_string(outcome.took)}});
         Values now{before, {}};
         if (entry->strict) now.strict = entry->strict->baseline == "1";
-        entry->is_mask() ? look_again(item) : item.wrote(now);
+        entry->is_mask() ? item.see(look_at(files_, *item.entry())) : item.wrote(now);
     }
     entry->release();
     entry->end_slot();
@@ -211,13 +204,13 @@ void Reconciler::put_half_back(Managed& item) {
     files_.about_to_write();
     const Outcome outcome = writer_.put_back(item.name(), {}, item.file());
     if (outcome.failed()) failed_to_put_back(item, "not put back: " + outcome.text, outcome.code);
-    look_again(item);
+    item.see(look_at(files_, *item.entry()));
 }
 
 // Writes no third scope in between. Each window of @default begins with a change from the other arm, so
 // wq_affn_dfl_set(), which ignores a write of the current value, always sees a change.
-Outcome Reconciler::rewrite(const Target& target, const Arm& arm, const std::function<std::uint64_t()>& clock,
-                            std::uint64_t& took) {
+Outcome Reconciler::rewrite(const Target& target, const Arm& arm,
+                            const std::function<std::uint64_t()>& clock) {
     files_.about_to_write();
     const std::uint64_t began = clock();
     Outcome outcome;
@@ -227,8 +220,8 @@ Outcome Reconciler::rewrite(const Target& target, const Arm& arm, const std::fun
     }
     if (outcome.kind == Outcome::Kind::done)
         target.entry()->settle({arm.word, arm.strict ? arm.strict : target.now.strict});
-    took = clock() - began;
-    counts_.time += took;
+    outcome.took = clock() - began;
+    counts_.time += outcome.took;
     return outcome;
 }
 

@@ -33,9 +33,8 @@ class Reconciler {
     // strictness is ours, it is still put back at the end.
     void leave_to_writer(Managed& item, const std::string& text);
 
-    // For a slot: writes ARM even if it is in place already. The caller has announced it. TOOK: us.
-    Outcome rewrite(const Target& target, const Arm& arm, const std::function<std::uint64_t()>& clock,
-                    std::uint64_t& took);
+    // For a slot: writes ARM even if it is in place already. The caller has announced it. CLOCK: us.
+    Outcome rewrite(const Target& target, const Arm& arm, const std::function<std::uint64_t()>& clock);
     // Handles an OUTCOME other than `done` of writing WORD to ITEM.
     void take_failure(Managed& item, const std::string& word, const Outcome& outcome);
 
@@ -52,7 +51,6 @@ class Reconciler {
     void carry_out(Managed& item, const Wish& wish);
     void put_back(Managed& item);
     void wrote(Managed& item, const Wish& wish, std::uint64_t took);
-    void look_again(Managed& item);
     void failed_to_put_back(Managed& item, const std::string& text, int code);
     void refuse(Managed& item, State as, const std::string& word, const std::string& reason, int code);
 

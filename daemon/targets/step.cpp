@@ -273,14 +273,13 @@ Course course_of(const LedgerEntry* entry, const Judging& judging, std::int64_t 
 }
 
 std::string text_of(const LedgerEntry& entry) {
-    const Comparison comparison(entry.columns);
     const std::string out =
         fmt::format("{} against {}: {}", entry.key.candidate, entry.key.reference, name_of(entry.judgement));
     const std::uint64_t pairs = pairs_of(entry);
     if (pairs == 0) return entry.alarms > 0 ? out + " (taken back by the watch)" : out;
-    const Decision decision = comparison.decide({});
-    return fmt::format("{}, {} {}, {}", out, decision.counter,
-                       effect_text(comparison.effect(decision.column)), plural(pairs, "pair"));
+    const Standing standing = standing_of(Comparison(entry.columns).decide({}), entry.columns);
+    return fmt::format("{}, {} {}, {}", out, standing.counter, effect_text(standing.effect),
+                       plural(pairs, "pair"));
 }
 
 Step next_step(const StepInput& input) {

@@ -7,14 +7,6 @@
 
 namespace wq {
 
-std::string_view name_of(State state) {
-    constexpr std::string_view kNames[] = {"unmanaged", "leave",    "as-planned",  "waiting",
-                                           "comparing", "set",      "kept",        "reverted",
-                                           "pinned",    "external", "unsupported", "quarantined"};
-    static_assert(std::size(kNames) == std::size(kAllStates));
-    return kNames[static_cast<std::size_t>(state)];
-}
-
 Owned& Managed::make_entry() {
     Owned* known = entry();
     return known != nullptr ? *known : store->put(entry_now());

@@ -39,11 +39,12 @@ enum class State : std::uint8_t {
     unsupported,
     quarantined
 };
-inline constexpr State kAllStates[] = {State::unmanaged, State::leave,       State::as_planned,
-                                       State::waiting,   State::comparing,   State::set,
-                                       State::kept,      State::reverted,    State::pinned,
-                                       State::external,  State::unsupported, State::quarantined};
-std::string_view name_of(State state);
+inline constexpr std::string_view kStateNames[] = {"unmanaged", "leave",    "as-planned",  "waiting",
+                                                   "comparing", "set",      "kept",        "reverted",
+                                                   "pinned",    "external", "unsupported", "quarantined"};
+inline std::string_view name_of(State state) {
+    return kStateNames[static_cast<std::size_t>(state)];
+}
 
 // State and reason that are shown for a target.
 struct Shown {

@@ -54,7 +54,7 @@ void Daemon::build() {
                       [](const std::string&) { return false; }, verdicts_, [this] { return host_.wall; },
                       &ledger_.ledger(), &book_},
         host_.options.kernel);
-    experiment_ = std::make_unique<Experiment>(Experiment::Edges{
+    experiment_ = std::make_unique<Experiment>(ExperimentEdges{
         .engine = *engine_,
         .book = book_,
         .ledger = ledger_,

@@ -53,8 +53,7 @@ static void check_verdict(const RecordedComparison& recorded) {
     wq::VerdictRecord record;
     record.key.kind = "kcryptd";
     record.outcome = at.judgement;
-    record.standing = {at.counter, static_cast<unsigned>(at.pairs), at.log_worse, at.log_better,
-                       comparison.effect(at.column)};
+    record.standing = wq::standing_of(at, comparison.columns());
     folder().remove("verdicts.log");
     wq::VerdictStore store(folder().path("verdicts.log"));
     wq::fuzz::keep(store, record);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "../unit/fake_log.h"
 #include "evidence/verdicts.h"
 #include "fuzz.h"
 

@@ -101,7 +101,7 @@ TEST_F(ExperimentEnds, WhatEndsTheSlotAtOnceCountsAgainstTheArmThatRan) {
     EXPECT_EQ(scope("writeback"), "default (cache)");
     EXPECT_FALSE(tree_.exists("run/wq-tuned/slot.json"));
     start(smt_alone());
-    EXPECT_EQ(view("writeback")->decision.pairs, known + 1);
+    EXPECT_EQ(view("writeback")->standing.pairs, known + 1);
 }
 
 TEST_F(ExperimentEnds, WhatDisturbsBothWindowsDropsThePair) {
@@ -231,8 +231,8 @@ TEST_F(ExperimentEnds, WhereBpfIsDeniedWhatIsLeftJudges) {
     start(policy);
     EXPECT_EQ(log_.at_least(LOG_NOTICE), 1U);
     for (int i = 0; i < 2; i++) run_slot();
-    EXPECT_EQ(view("kcryptd")->decision.pairs, 2U);
-    EXPECT_EQ(view("kcryptd")->decision.counter, "file:/run/app/cost");
+    EXPECT_EQ(view("kcryptd")->standing.pairs, 2U);
+    EXPECT_EQ(view("kcryptd")->standing.counter, "file:/run/app/cost");
     policy.judge.counters = {{"latency", false}};
     start(policy);
     EXPECT_TRUE(experiment_->order("kcryptd", "smt")) << "nobody has counted yet";
@@ -251,7 +251,7 @@ TEST_F(ExperimentEnds, WhatCannotBeCountedIsPartOfTheComparison) {
     EXPECT_THAT(known->key.counters, HasSubstr("no lock"));
     experiment_->cancel_all("stop");
     start(smt_alone());
-    EXPECT_EQ(view("kcryptd")->decision.pairs, 2U) << "known before the counters are attached";
+    EXPECT_EQ(view("kcryptd")->standing.pairs, 2U) << "known before the counters are attached";
 }
 
 TEST_F(ExperimentEnds, AnOrderComparesAtOnceAndTellsWithoutDeciding) {

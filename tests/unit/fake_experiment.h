@@ -55,21 +55,21 @@ class ExperimentRig : public Rig {
     void start(const Policy& policy) {
         experiment_.reset();
         restart();
-        experiment_ = std::make_unique<Experiment>(Experiment::Edges{
-            .engine = *engine_,
-            .book = book_,
-            .ledger = *ledger_,
-            .counters = counters_,
-            .verdicts = *verdicts_,
-            .record = *record_,
-            .log = log_,
-            .paths = Paths{tree_.root()},
-            .clock = {.random = [this] { return random_.bits(); },
-                      .clocks = [this] { return clocks_; },
-                      .now = [this] { return now_++; },  // no two calls return the same time
-                      .wall = [this] { return wall_; },
-                      .minute_of_day = [this] { return minute_; },
-                      .uptime = [this] { return uptime_ + (now_ - began_) / 1'000'000; }}});
+        experiment_ = std::make_unique<Experiment>(
+            ExperimentEdges{.engine = *engine_,
+                            .book = book_,
+                            .ledger = *ledger_,
+                            .counters = counters_,
+                            .verdicts = *verdicts_,
+                            .record = *record_,
+                            .log = log_,
+                            .paths = Paths{tree_.root()},
+                            .clock = {.random = [this] { return random_.bits(); },
+                                      .clocks = [this] { return clocks_; },
+                                      .now = [this] { return now_++; },  // no two calls return the same time
+                                      .wall = [this] { return wall_; },
+                                      .minute_of_day = [this] { return minute_; },
+                                      .uptime = [this] { return uptime_ + (now_ - began_) / 1'000'000; }}});
         use(policy);
         next_tick_ = now_;
     }

@@ -6,6 +6,17 @@
 #include <vector>
 
 #include "base/journal.h"
+#include "state/state_file.h"
+
+namespace wq {
+
+// Runs the work before put() returns.
+class WriteAtOnce : public RecordWriter {
+  public:
+    void put(const std::string& /*name*/, Work work, Done done) override { done(work()); }
+};
+
+}  // namespace wq
 
 namespace wq::test {
 

@@ -27,7 +27,7 @@ namespace wq::test {
 
 // Writes ARM for one target, like a slot with one target.
 inline Outcome switch_to(Engine& engine, const std::string& name, const Arm& arm) {
-    return engine.switch_to({{name, arm}}, [] { return std::uint64_t{0}; }).front().outcome;
+    return engine.switch_to({{name, arm}}, [] { return std::uint64_t{0}; }).front();
 }
 
 // An Engine on a temporary tree and fakes. The machine has one LLC of 12 cores with two threads, and the

@@ -87,17 +87,17 @@ TEST(Health, CountsDoNotFallAndLoseNothingThatIsKnown) {
     for (const auto& [name, looks] : cases) {
         SCOPED_TRACE(name);
         Health health;
-        EXPECT_FALSE(health.has_looked());
+        EXPECT_FALSE(health.has_looked);
         for (const Looks& look : looks) {
             health.add(look.cpus, look.now, 0);
             for (const Health::Count count : {Health::started, Health::completed, Health::repatriated,
                                               Health::maydays, Health::rescued}) {
                 std::map<std::string, std::uint64_t> counts;
-                for (const auto& [one, row] : health.rows()) counts[one] = row.counts[count];
+                for (const auto& [one, row] : health.rows) counts[one] = row.counts[count];
                 EXPECT_EQ(counts, look.counts) << "count " << int{count};
             }
         }
-        EXPECT_TRUE(health.has_looked());
+        EXPECT_TRUE(health.has_looked);
     }
 }
 
@@ -113,7 +113,7 @@ TEST(Health, AnyWritesThatFollowLooksAreLossless) {
         count += more;
         sum += more;
         health.add("0-7", {unbound(1, "a", count, pools)}, 0);
-        ASSERT_EQ(health.rows().at("a").counts[Health::completed], sum);
+        ASSERT_EQ(health.rows.at("a").counts[Health::completed], sum);
         if (random() % 2 != 0) continue;
         pools++;
         count = 0;
@@ -139,8 +139,8 @@ TEST(Health, StalledIsTheTimeSinceTheFirstLookAtWhatDoesNotEnd) {
             // Other pools at each look: that alone neither ends nor begins anything.
             health.add("0-7", {unbound(1, "a", one.completed, one.minute, one.in_flight)},
                        (one.minute + 1) * 60 * kSecond);
-            EXPECT_EQ(health.rows().at("a").stalled, one.stalled * 60 * kSecond) << one.minute;
-            EXPECT_EQ(health.rows().at("a").in_flight, one.in_flight);
+            EXPECT_EQ(health.rows.at("a").stalled, one.stalled * 60 * kSecond) << one.minute;
+            EXPECT_EQ(health.rows.at("a").in_flight, one.in_flight);
         }
     }
 }
@@ -153,40 +153,40 @@ TEST(Health, OfTenThousandTheFirstNamesKeepTheirSeries) {
     health.add("", now, 1);
     for (KernelWorkqueue& one : now) one.started += 2;
     health.add("", now, 1 + 60 * kSecond);
-    ASSERT_EQ(health.rows().size(), Health::kMostSeries);
-    EXPECT_EQ(health.rows().begin()->first, "n00000");
-    EXPECT_EQ(health.rows().rbegin()->first, "n00063");
-    EXPECT_EQ(health.unnamed(), 10'000 - Health::kMostSeries);
-    EXPECT_EQ(health.others().counts[Health::started], 2 * health.unnamed());
-    EXPECT_EQ(health.others().in_flight, health.unnamed());
-    EXPECT_EQ(health.others().stalled, 60 * kSecond) << "the longest";
+    ASSERT_EQ(health.rows.size(), Health::kMostSeries);
+    EXPECT_EQ(health.rows.begin()->first, "n00000");
+    EXPECT_EQ(health.rows.rbegin()->first, "n00063");
+    EXPECT_EQ(health.unnamed, 10'000 - Health::kMostSeries);
+    EXPECT_EQ(health.others.counts[Health::started], 2 * health.unnamed);
+    EXPECT_EQ(health.others.in_flight, health.unnamed);
+    EXPECT_EQ(health.others.stalled, 60 * kSecond) << "the longest";
 
     now.push_back(unbound(20'000, "earlier", 4));
     health.add("", now, 0);
-    EXPECT_FALSE(health.rows().contains("earlier")) << "those that were first keep theirs";
-    EXPECT_EQ(health.others().counts[Health::started], 2 * (10'000 - Health::kMostSeries) + 4);
+    EXPECT_FALSE(health.rows.contains("earlier")) << "those that were first keep theirs";
+    EXPECT_EQ(health.others.counts[Health::started], 2 * (10'000 - Health::kMostSeries) + 4);
 
     std::erase_if(now, [](const KernelWorkqueue& one) { return one.name == "n00007"; });
     health.add("", now, 0);
-    EXPECT_FALSE(health.rows().contains("n00007"));
-    EXPECT_EQ(health.rows().at("earlier").counts[Health::started], 0U) << "its 4 stay in the sum";
-    EXPECT_EQ(health.others().counts[Health::started], 2 * (10'000 - Health::kMostSeries) + 4);
+    EXPECT_FALSE(health.rows.contains("n00007"));
+    EXPECT_EQ(health.rows.at("earlier").counts[Health::started], 0U) << "its 4 stay in the sum";
+    EXPECT_EQ(health.others.counts[Health::started], 2 * (10'000 - Health::kMostSeries) + 4);
 }
 
 TEST(Health, HogsByNameOfPerCpuWorkqueues) {
     Health health;
     health.add("", {managed(1, "events", 5)}, 0);
-    EXPECT_THAT(health.hogs(), ElementsAre(Pair("events", 0)));
-    EXPECT_TRUE(health.rows().empty());
+    EXPECT_THAT(health.hogs, ElementsAre(Pair("events", 0)));
+    EXPECT_TRUE(health.rows.empty());
     health.add("", {managed(1, "events", 7), managed(2, "events", 1), managed(3, "kblockd", 2)}, 0);
-    EXPECT_THAT(health.hogs(), ElementsAre(Pair("events", 3), Pair("kblockd", 2)));
+    EXPECT_THAT(health.hogs, ElementsAre(Pair("events", 3), Pair("kblockd", 2)));
     health.add("", {}, 0);
-    EXPECT_THAT(health.hogs(), ElementsAre(Pair("events", 3), Pair("kblockd", 2)));
+    EXPECT_THAT(health.hogs, ElementsAre(Pair("events", 3), Pair("kblockd", 2)));
     Looked many;
     for (std::uint64_t i = 0; i < 100; i++) many.push_back(managed(i + 10, fmt::format("n{}", i), 1));
     health.add("", many, 0);
-    EXPECT_EQ(health.hogs().size(), Health::kMostSeries + 1);
-    EXPECT_EQ(health.hogs().at(Health::kOthers), 100 - (Health::kMostSeries - 2));
+    EXPECT_EQ(health.hogs.size(), Health::kMostSeries + 1);
+    EXPECT_EQ(health.hogs.at(Health::kOthers), 100 - (Health::kMostSeries - 2));
 }
 
 constexpr std::uint64_t kNever = 1'000'000 * kSecond;
@@ -245,24 +245,24 @@ TEST_F(HealthWatchTest, SlotsThatFollowEachOtherDoNotPreventTheFirstLook) {
 
 TEST_F(HealthWatchTest, WhatIsRefusedIsSaidOnceAndShowsNothing) {
     run(60);
-    EXPECT_TRUE(watch_.health().has_looked());
+    EXPECT_TRUE(watch_.health().has_looked);
     error_ = Error{EPERM, "listing workqueues: needs CAP_BPF"};
     EXPECT_EQ(run(3600, kSecond), 60U) << "a refused look is not tried at every write";
-    EXPECT_FALSE(watch_.health().has_looked());
+    EXPECT_FALSE(watch_.health().has_looked);
     ASSERT_EQ(log_.lines.size(), 1U);
     EXPECT_THAT(log_.lines[0].text,
                 testing::HasSubstr("health of workqueues: listing workqueues: needs CAP_BPF"));
     error_.reset();
     run(60);
-    EXPECT_TRUE(watch_.health().has_looked());
-    EXPECT_EQ(watch_.health().rows().at("a").counts[Health::started], 0U) << "counted from now on";
+    EXPECT_TRUE(watch_.health().has_looked);
+    EXPECT_EQ(watch_.health().rows.at("a").counts[Health::started], 0U) << "counted from now on";
 }
 
 TEST_F(HealthWatchTest, WhatPassesIsTriedAgainAtTheNextTick) {
     run(60);
     error_ = Error{EAGAIN, "listing workqueues"};
     EXPECT_EQ(run(60), 4U);
-    EXPECT_TRUE(watch_.health().has_looked());
+    EXPECT_TRUE(watch_.health().has_looked);
     EXPECT_TRUE(log_.lines.empty());
 }
 

@@ -79,7 +79,7 @@ class MetricsTest : public test::ExperimentRig {
     // A verdict for this kernel and topology.
     [[nodiscard]] VerdictRecord verdict(const std::string& kind, std::int64_t time) const {
         VerdictRecord r;
-        r.key = test::key_of(kind, kernel_key(kernel_), engine_->inventory().fingerprint());
+        r.key = test::key_of(kind, kernel_key(kernel_), engine_->inventory().fingerprint);
         r.time = time;
         r.outcome = Judgement::regressed;
         r.standing = {"latency", 9, 4.5, -2, {25, Effect::Interval{12.5, 50}}};
@@ -106,9 +106,9 @@ TEST_F(MetricsTest, TheDaemonAndItsPolicy) {
         {"wq_tuned_policy_broken", 0},
         {"wq_tuned_policy_expired_rules", 3}};
     for (const auto& [series, value] : expected) EXPECT_EQ(all.at(series), value) << series;
-    for (const State state : kAllStates) {
-        const std::string series = "wq_tuned_targets{state=\"" + std::string(name_of(state)) + "\"}";
-        EXPECT_EQ(all.at(series), state == State::waiting ? 2 : state == State::unmanaged ? 1 : 0) << series;
+    for (const std::string_view state : kStateNames) {
+        const std::string series = "wq_tuned_targets{state=\"" + std::string(state) + "\"}";
+        EXPECT_EQ(all.at(series), state == "waiting" ? 2 : state == "unmanaged" ? 1 : 0) << series;
     }
     EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_target_state{")))
         << "no per-target state for targets that we did not change";

@@ -85,16 +85,16 @@ struct PauseTest : testing::Test {
 };
 
 TEST_F(PauseTest, LastsThroughARestartUntilItIsEnded) {
-    EXPECT_FALSE(parts().is_paused());
+    EXPECT_FALSE(parts().experiment.is_paused());
     Parts(paths, log, record, {}).pause(true);
     const std::size_t lines = log.lines.size();
     Parts second = parts();
-    EXPECT_TRUE(second.is_paused());
+    EXPECT_TRUE(second.experiment.is_paused());
     EXPECT_EQ(log.lines.size(), lines + 1) << "a start says so";
     second.pause(true);
     EXPECT_EQ(log.lines.size(), lines + 1) << "an order of what is so is no news";
     second.pause(false);
-    EXPECT_FALSE(parts().is_paused());
+    EXPECT_FALSE(parts().experiment.is_paused());
     EXPECT_FALSE(tree.exists("var/lib/wq-tuned/paused"));
     EXPECT_EQ(log.at_least(LOG_WARNING), 0U);
 }
@@ -104,7 +104,7 @@ TEST_F(PauseTest, HoldsAndIsLoggedWhereItCannotBeRecorded) {
     Parts now = parts();
     const std::size_t before = log.at_least(LOG_WARNING);
     now.pause(true);
-    EXPECT_TRUE(now.is_paused());
+    EXPECT_TRUE(now.experiment.is_paused());
     EXPECT_EQ(log.at_least(LOG_WARNING), before + 1);
     EXPECT_THAT(log.lines.back().text,
                 testing::HasSubstr("the order is in force only until the daemon ends"));

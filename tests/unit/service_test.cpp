@@ -189,7 +189,7 @@ TEST_F(ServiceTest, WhenAllIsPutBackThePolicyDoesNotCount) {
     EXPECT_THAT(entries(), IsEmpty());
 }
 
-// The daemon calls mark_restart() when systemd tells it of a restart; a tree has no systemd.
+// The daemon sets Mark::restart when systemd tells it of a restart; a tree has no systemd.
 TEST_F(ServiceTest, ARestartLeavesTheSettingsOnceAndOnlyWhereTheDaemonEndedWell) {
     const Paths paths{tree_.root()};
     Daemon daemon(tree_);
@@ -204,7 +204,7 @@ TEST_F(ServiceTest, ARestartLeavesTheSettingsOnceAndOnlyWhereTheDaemonEndedWell)
                    {Knob::scope, "default", {"smt"}},
                    Attribute{Knob::strict, "0"}});
         ASSERT_TRUE(store.save());
-        ASSERT_TRUE(mark_restart(paths, true));
+        ASSERT_TRUE(set_mark(paths, Mark::restart, true));
         ::setenv("SERVICE_RESULT", result, 1);
         EXPECT_TRUE(restore());
         EXPECT_EQ(scope(), std::string(result) == "success" ? "smt\n" : "default\n") << result;
@@ -214,7 +214,7 @@ TEST_F(ServiceTest, ARestartLeavesTheSettingsOnceAndOnlyWhereTheDaemonEndedWell)
         EXPECT_EQ(scope(), "default\n") << "the mark is for one end";
     }
     ::unsetenv("SERVICE_RESULT");
-    ASSERT_TRUE(mark_restart(paths, true));
+    ASSERT_TRUE(set_mark(paths, Mark::restart, true));
     Daemon next(tree_);
     ASSERT_TRUE(applied());
     EXPECT_FALSE(tree_.exists("run/wq-tuned/restart")) << "nor does it outlive a start";

@@ -148,7 +148,7 @@ TEST(LostTime, IsOfOneDay) {
 TEST(Coins, ABrokenFileIsSaid) {
     test::TempTree tree{test::Dir("run")};
     tree.write("run/slot.json", "{\"members\": 3");
-    EXPECT_FALSE(read_coins(tree.path("run/slot.json")));
+    EXPECT_FALSE(coins_file(tree.path("run/slot.json")).read());
 }
 
 const std::vector<ComparedCounter> kCounters = {

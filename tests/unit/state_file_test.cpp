@@ -263,11 +263,7 @@ class AppendLogs : public testing::Test {
   protected:
     using Log = AppendLog<Part>;
     static Log::Line line(std::uint64_t number) { return {number, {"n" + std::to_string(number), 1, {}}}; }
-    [[nodiscard]] Status append(std::uint64_t number) const {
-        return log_.append({line(number)}, [](std::vector<Log::Line>& lines) {
-            lines.erase(lines.begin(), lines.end() - 2);
-        });
-    }
+    [[nodiscard]] Status append(std::uint64_t number) const { return log_.append({line(number)}); }
     [[nodiscard]] std::vector<std::uint64_t> numbers() const {
         std::vector<std::uint64_t> out;
         const auto lines = log_.read();

@@ -98,7 +98,6 @@ json absent_status(const Options& options, std::string why) {
     json document = status_json(engine, nullptr, "absent", on_disk);
     document["daemon"]["reason"] = why;
     document["worth"] = worth_json(engine, ledger, verdicts.records(), wall_clock());
-    document["masks"] = masks_json(engine.masks());
     document["isolation"] = isolation_json(read_isolation(paths));
     add_host(document, paths, engine.kernel(), engine.inventory().topology());
     if (!on_disk.error.empty()) document["daemon"]["mode"] = nullptr;
