@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "base/text.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <ctime>
 
@@ -69,6 +72,11 @@ std::string utc_text(std::int64_t seconds) {
     char out[32] = "";
     if (::gmtime_r(&time, &utc) != nullptr) std::strftime(out, sizeof out, "%Y-%m-%d %H:%M UTC", &utc);
     return out;
+}
+
+std::uint64_t hash_of(std::string_view text) {
+    const char* data = text.data();
+    return data == nullptr ? XXH64("", 0, 0) : XXH64(data, text.size(), 0);
 }
 
 std::optional<double> percentage_of(std::string_view text) {

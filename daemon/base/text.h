@@ -46,6 +46,10 @@ std::optional<T> number_of(std::string_view text) {
     return value;
 }
 
+// XXH64, seed 0. Files and policies store the result, so it must be the same on every machine and in every
+// version. It does not resist deliberate collisions.
+std::uint64_t hash_of(std::string_view text);
+
 // "2.5%" is 0.025. nullopt unless TEXT is 0% to 100%, with its percent sign.
 std::optional<double> percentage_of(std::string_view text);
 

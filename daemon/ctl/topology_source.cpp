@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "base/file.h"
-#include "machine/cpu_files.h"
 #include "machine/llc_rule.h"
+#include "machine/topology.h"
 
 namespace wq {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/hash.h"
+#include "base/text.h"
 #include "policy/policy_text.h"
 
 namespace wq {

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "base/hash.h"
+#include "base/text.h"
 
 namespace wq {
 namespace {

@@ -14,7 +14,6 @@
 #include "ctl/machine.h"
 #include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
-#include "ctl/shell_word.h"
 #include "evidence/verdicts.h"
 #include "machine/paths.h"
 #include "machine/workqueue_fs.h"

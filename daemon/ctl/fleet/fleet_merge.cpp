@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/fleet/fleet_merge.h"
+#include "ctl/fleet/fleet.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/hash.h"
+#include "base/text.h"
 
 namespace wq {
 namespace {

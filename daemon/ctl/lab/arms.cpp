@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "ctl/lab/lab_files.h"
+#include "ctl/lab/lab.h"
 #include "plan/pods.h"
 
 namespace wq::lab {

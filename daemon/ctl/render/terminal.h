@@ -77,6 +77,22 @@ void print_text(const std::string& text, std::size_t indent = 0);
 // line is broken, after a comma.
 std::vector<std::string> wrap_lists(const std::vector<std::string>& lists, std::size_t width);
 
+// TEXT in single quotes, which a POSIX shell takes literally.
+inline std::string shell_quoted(const std::string& text) {
+    std::string out = "'";
+    for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
+    return out + "'";
+}
+
+// TEXT as one word of a command to copy: unquoted if no character is special to a shell, else quoted.
+inline std::string shell_word(const std::string& text) {
+    const bool plain = !text.empty() && text.find_first_not_of(
+                                            "abcdefghijklmnopqrstuvwxyz"
+                                            "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                            "0123456789_-.:@%+=,/") == std::string::npos;
+    return plain ? text : shell_quoted(text);
+}
+
 // While this object exists, stdout goes through a pager, like in systemctl: $SYSTEMD_PAGER, else $PAGER,
 // else `less`, which exits at once if the output fits. None if stdout is not a terminal or is a dumb one, if
 // none is wanted, or if the variable is "" or "cat".
