@@ -8,9 +8,6 @@
 #include "ctl/command.h"
 #include "ctl/fleet/fleet.h"
 #include "ctl/machine.h"
-#include "ctl/observe/diagnosis.h"
-#include "ctl/observe/dump_command.h"
-#include "ctl/observe/top_command.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
 

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <nlohmann/json.hpp>

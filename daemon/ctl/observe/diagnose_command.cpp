@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "ctl/command.h"
 #include "ctl/device_mapper.h"
 #include "ctl/json_values.h"
 #include "ctl/kworker.h"

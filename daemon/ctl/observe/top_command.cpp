@@ -21,6 +21,7 @@
 
 #include "base/file.h"
 #include "bpf/bpf_workqueues.h"
+#include "ctl/command.h"
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/observe/top_screen.h"

@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/result.h"
 #include "bpf/work_monitor.h"
-#include "ctl/command.h"
 #include "ctl/observe/top_table.h"
 
 namespace wq::ctl {
@@ -52,7 +51,5 @@ int top(const TopOptions& options, WorkMonitor& monitor);
 // `top --replay`: shows a recording, the output of `top --json --functions`, instead of the kernel. A screen
 // shows it at the speed of the recording.
 int replay(const TopOptions& options);
-
-CommandRun set_up_top(CLI::App& command, const Invocation& invocation);
 
 }  // namespace wq::ctl

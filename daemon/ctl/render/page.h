@@ -22,8 +22,6 @@ class Shown {
     // "" is an empty line on a terminal, and nothing on a page.
     void add(std::string paragraph) { parts_.emplace_back(std::move(paragraph)); }
     void add(Table table) { parts_.emplace_back(std::move(table)); }
-    void add(const Shown& more) { parts_.insert(parts_.end(), more.parts_.begin(), more.parts_.end()); }
-    [[nodiscard]] bool empty() const { return parts_.empty(); }
     [[nodiscard]] std::string text() const;
     [[nodiscard]] std::string html() const;
 
