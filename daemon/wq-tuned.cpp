@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <fmt/format.h>
 #include <sysexits.h>
 #include <syslog.h>
 

@@ -101,8 +101,7 @@ void add_plan(CLI::App& command, Given& g) {
 }
 
 int run_plan(const Given& g) {
-    if (g.experiments) return plan_experiments(g.options);
-    return g.options.boot ? plan_boot(g.options) : plan(g.options);
+    return g.options.boot ? plan_boot(g.options) : plan(g.options, g.experiments);
 }
 
 void add_explain(CLI::App& command, Given& g) {

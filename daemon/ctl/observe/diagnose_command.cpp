@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <map>

@@ -45,7 +45,6 @@ class Table {
     void paint(std::size_t painted, std::string_view (*colour_of)(std::string_view cell));
     [[nodiscard]] std::string text(std::size_t columns, bool colour) const;
     [[nodiscard]] std::string text() const { return text(terminal_columns(), wants_colour()); }
-    void print() const;                      // to stdout
     [[nodiscard]] std::string html() const;  // a cell with a colour has its text as class
 
   private:
@@ -72,10 +71,6 @@ std::string wrapped(const std::string& text);
 // Prints TEXT to stdout, indented by INDENT and wrapped for the terminal, for which at least 20 columns are
 // assumed.
 void print_text(const std::string& text, std::size_t indent = 0);
-
-// Joins CPU LISTS with two spaces into lines of at most WIDTH characters. Only a list that is longer than a
-// line is broken, after a comma.
-std::vector<std::string> wrap_lists(const std::vector<std::string>& lists, std::size_t width);
 
 // TEXT in single quotes, which a POSIX shell takes literally.
 inline std::string shell_quoted(const std::string& text) {
