@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <fmt/format.h>
 #include <sysexits.h>
 #include <syslog.h>
 
@@ -10,8 +9,8 @@
 #include "base/journal.h"
 #include "base/version.h"
 #include "bpf/bpf_dump.h"
+#include "machine/kernel_info.h"
 #include "machine/paths.h"
-#include "machine/pods_file.h"
 #include "service/service.h"
 
 int main(int argc, char** argv) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "base/text.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <ctime>
 
@@ -71,17 +74,25 @@ std::string utc_text(std::int64_t seconds) {
     return out;
 }
 
-std::optional<double> percentage_of(std::string_view text) {
-    if (!text.ends_with('%')) return std::nullopt;
-    const auto percent = number_of<double>(text.substr(0, text.size() - 1));
-    if (!percent || !(*percent >= 0 && *percent <= 100)) return std::nullopt;  // NaN compares false
-    return *percent / 100;
+std::uint64_t hash_of(std::string_view text) {
+    const char* data = text.data();
+    return data == nullptr ? XXH64("", 0, 0) : XXH64(data, text.size(), 0);
 }
 
 std::string some_of(const std::vector<std::string>& names, std::size_t most) {
     std::string out;
     for (std::size_t i = 0; i < names.size() && i < most; i++) out += (i > 0 ? ", " : "") + names[i];
     return names.size() > most ? out + " and " + std::to_string(names.size() - most) + " more" : out;
+}
+
+std::vector<std::string> split_at_commas(std::string_view text) {
+    std::vector<std::string> out;
+    for (;;) {
+        const auto comma = text.find(',');
+        out.emplace_back(text.substr(0, comma));
+        if (comma == std::string_view::npos) return out;
+        text.remove_prefix(comma + 1);
+    }
 }
 
 std::string plural(std::size_t count, std::string_view one) {

@@ -33,6 +33,9 @@ std::string utc_text(std::int64_t seconds);
 // "a, b and 3 more": at most MOST of NAMES.
 std::string some_of(const std::vector<std::string>& names, std::size_t most);
 
+// The parts of TEXT between commas.
+std::vector<std::string> split_at_commas(std::string_view text);
+
 // "1 item", "2 items". ONE: the noun in the singular.
 std::string plural(std::size_t count, std::string_view one);
 
@@ -46,8 +49,9 @@ std::optional<T> number_of(std::string_view text) {
     return value;
 }
 
-// "2.5%" is 0.025. nullopt unless TEXT is 0% to 100%, with its percent sign.
-std::optional<double> percentage_of(std::string_view text);
+// XXH64, seed 0. Files and policies store the result, so it must be the same on every machine and in every
+// version. It does not resist deliberate collisions.
+std::uint64_t hash_of(std::string_view text);
 
 inline bool is_utf8_continuation(char byte) {
     return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;

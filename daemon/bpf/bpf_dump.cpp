@@ -15,7 +15,7 @@
 #include "bpf/bpf_workqueues.h"
 #include "bpf/skeleton.h"
 #include "dump.skel.h"
-#include "machine/pods_file.h"
+#include "machine/kernel_info.h"
 
 namespace wq {
 namespace {

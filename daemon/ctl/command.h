@@ -37,8 +37,11 @@ std::span<const Command> commands();
 // The commands with options of their own.
 CommandRun set_up_ab(CLI::App& command, const Invocation& invocation);
 CommandRun set_up_bench(CLI::App& command, const Invocation& invocation);
+CommandRun set_up_diagnose(CLI::App& command, const Invocation& invocation);
+CommandRun set_up_dump(CLI::App& command, const Invocation& invocation);
 CommandRun set_up_fleet(CLI::App& command, const Invocation& invocation);
 CommandRun set_up_judge(CLI::App& command, const Invocation& invocation);
+CommandRun set_up_top(CLI::App& command, const Invocation& invocation);
 
 // The kind of word that an option or argument takes, used as type_name() for --help and the completions.
 namespace word {

@@ -25,9 +25,8 @@ enum Exit { kOk = 0, kFailure = 1, kUsage = 2, kNoDaemon = 3 };
 
 // One function per command, one file per function. Each prints to stdout, and errors as one line to stderr.
 int topology(const Options& options);
-int plan(const Options& options);
+int plan(const Options& options, bool experiments);  // EXPERIMENTS: what would be compared
 int plan_boot(const Options& options);
-int plan_experiments(const Options& options);
 int explain(const Options& options, const std::string& target);
 int check(const Options& options, const std::vector<std::string>& files);
 int cat_config(const Options& options);

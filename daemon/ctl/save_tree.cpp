@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "base/file.h"
-#include "machine/cpu_files.h"
 #include "machine/host_facts.h"
 
 namespace wq {

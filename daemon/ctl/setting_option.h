@@ -48,14 +48,6 @@ CLI::Option* take_number(CLI::Option* option, T least, T most) {
 // The help of --json.
 inline constexpr const char* kJsonHelp = "Print JSON, for scripts";
 
-// parse_alpha(), whose error does not say that a percentage is not a number.
-inline Result<double> parse_alpha_word(std::string_view word) {
-    double value = 0;
-    if (!CLI::detail::lexical_cast(std::string(word), value))
-        return fail(fmt::format("'{}' is not a number such as 0.05", word));
-    return parse_alpha(word);
-}
-
 // Adds an option whose word PARSE converts to OUT. An error of PARSE is a wrong argument.
 template <class T>
 CLI::Option* add_setting(CLI::App& command, const char* name, const char* text,

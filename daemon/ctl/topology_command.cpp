@@ -22,7 +22,6 @@ using Json = nlohmann::ordered_json;
 
 std::vector<std::string> lists_of(const std::vector<CpuSet>& sets) {
     std::vector<std::string> lists;
-    lists.reserve(sets.size());
     for (const auto& set : sets) lists.push_back(set.list());
     return lists;
 }
@@ -48,7 +47,6 @@ std::vector<Group> groups_of(const Topology& topology, const KernelInfo& kernel,
     for (const auto& llc : llcs_in(kernel, topology)) {
         auto shards = shards_of(llc.cpus, index, shard_size);
         std::vector<std::size_t> sizes;
-        sizes.reserve(shards.size());
         for (const auto& shard : shards) sizes.push_back(index.cores_in(shard));
         if (groups.empty() || groups.back().shard_cores != sizes)
             groups.push_back({index.cores_in(llc.cpus), sizes, 0, {}, {}});

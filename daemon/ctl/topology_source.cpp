@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "base/file.h"
-#include "machine/cpu_files.h"
 #include "machine/llc_rule.h"
+#include "machine/topology.h"
 
 namespace wq {
 namespace {
@@ -220,17 +220,15 @@ std::string why_no_xml(const std::string& text) {
 
 // XML: the text of the description if it is an XML.
 Result<Topology> read_described(const Describe& describe, const std::string* xml) {
-    const auto refused = [&] {
-        return xml != nullptr
-                   ? fail("hwloc cannot load this topology: " + why_no_xml(*xml), EINVAL)
-                   : fail("not a synthetic topology of hwloc (such as \"package:2 l3:1 core:8 pu:2\")",
-                          EINVAL);
-    };
     set_environment();
     if (auto sane = survives(describe); !sane) return tl::unexpected(sane.error());
     const auto hwloc = new_hwloc();
     if (!hwloc) return tl::unexpected(hwloc.error());
-    if (describe(hwloc->get()) != 0 || hwloc_topology_load(hwloc->get()) != 0) return refused();
+    if (describe(hwloc->get()) != 0 || hwloc_topology_load(hwloc->get()) != 0)
+        return fail(xml != nullptr
+                        ? "hwloc cannot load this topology: " + why_no_xml(*xml)
+                        : "not a synthetic topology of hwloc (such as \"package:2 l3:1 core:8 pu:2\")",
+                    EINVAL);
     return topology_in(*hwloc, xml != nullptr);
 }
 

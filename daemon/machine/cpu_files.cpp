@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "machine/cpu_files.h"
+#include "machine/topology.h"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "machine/host_facts.h"
 
-#include <fmt/format.h>
 #include <sys/utsname.h>
 #include <algorithm>
 #include <cmath>
@@ -12,7 +11,6 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/text.h"
 
 namespace wq {

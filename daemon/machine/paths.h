@@ -29,7 +29,7 @@ struct Paths {
     [[nodiscard]] std::string of_user(const std::string& path) const { return root + path; }
     [[nodiscard]] std::string disabled() const { return root + "/etc/wq-tuned/disabled"; }
     [[nodiscard]] std::string run() const { return root + "/run/wq-tuned"; }
-    [[nodiscard]] std::string first_cpus() const { return run() + "/first-cpus"; }  // machine/cpu_files.h
+    [[nodiscard]] std::string first_cpus() const { return run() + "/first-cpus"; }  // machine/topology.h
     [[nodiscard]] std::string owned() const { return run() + "/owned.json"; }       // owned/owned.h
     // What the daemon knows, for everybody; see service/status.h.
     [[nodiscard]] std::string status() const { return run() + "/status.json"; }

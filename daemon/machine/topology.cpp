@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "base/hash.h"
 #include "base/text.h"
 
 namespace wq {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace wq {
 
 std::string_view name_of(Scope scope) {
@@ -26,16 +28,12 @@ std::optional<Scope> scope_named(std::string_view word) {
 
 Result<std::vector<Scope>> parse_scopes(std::string_view text) {
     std::vector<Scope> scopes;
-    for (;;) {
-        const auto comma = text.find(',');
-        const auto word = text.substr(0, comma);
+    for (const std::string& word : split_at_commas(text)) {
         const auto scope = scope_named(word);
         if (!scope) return fail(fmt::format("'{}' is not a scope", word), EINVAL);
         if (std::find(scopes.begin(), scopes.end(), *scope) != scopes.end())
             return fail(fmt::format("'{}' is named twice", word), EINVAL);
         scopes.push_back(*scope);
-        if (comma == std::string_view::npos) break;
-        text.remove_prefix(comma + 1);
     }
     std::sort(scopes.begin(), scopes.end());
     return scopes;

@@ -53,7 +53,7 @@ class WorkqueueFiles {
     // TEXT: hex words as in the kernel's mask files.
     [[nodiscard]] virtual Status write_mask(const std::string& name, ino_t inode,
                                             const std::string& text) = 0;
-    // What `ab` and `bench` put in place besides; see ctl/lab/lab_files.h.
+    // What `ab` and `bench` put in place besides; see ctl/lab/lab.h.
     [[nodiscard]] virtual Result<std::string> read_value(const std::string& name, ino_t /*inode*/) const {
         return fail_errno(name, ENOTSUP);
     }

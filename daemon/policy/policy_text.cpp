@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/hash.h"
 #include "base/text.h"
 #include "policy/load_policy.h"
 #include "policy/rule_warnings.h"

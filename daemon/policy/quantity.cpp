@@ -86,8 +86,10 @@ Result<milliseconds> parse_duration(std::string_view text) {
 }
 
 Result<double> parse_percentage(std::string_view text) {
-    const auto share = percentage_of(text);
-    return share ? Result<double>(*share) : fail("must be 0% to 100%, with its percent sign");
+    const auto percent =
+        text.ends_with('%') ? number_of<double>(text.substr(0, text.size() - 1)) : std::nullopt;
+    if (percent && *percent >= 0 && *percent <= 100) return *percent / 100;  // NaN compares false
+    return fail("must be 0% to 100%, with its percent sign");
 }
 
 Result<Hours> parse_hours(std::string_view text) {
@@ -141,10 +143,8 @@ Numbers leading_numbers(std::string_view release) {
 Result<bool> in_range(const Numbers& numbers, std::string_view range, bool versions) {
     static constexpr std::array<std::string_view, 5> kSigns = {"", "<", "<=", ">", ">="};
     bool inside = true;
-    for (std::size_t comma = 0; comma != std::string_view::npos;) {
-        comma = range.find(',');
-        std::string_view part = range.substr(0, comma);
-        range.remove_prefix(comma == std::string_view::npos ? range.size() : comma + 1);
+    for (const std::string& each : split_at_commas(range)) {
+        std::string_view part = each;
         take(part, " ");
         const std::string_view sign = take(part, "<>=");
         const std::size_t dash = sign.empty() ? part.find('-') : std::string_view::npos;

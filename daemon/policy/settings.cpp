@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "counters/counter_table.h"
 #include "policy/quantity.h"
-#include "policy/rule_warnings.h"
 #include "policy/toml.h"
 
 namespace wq {

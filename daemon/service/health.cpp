@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "machine/bpf_errors.h"
-#include "machine/cpu_files.h"
+#include "machine/topology.h"
 
 namespace wq {
 

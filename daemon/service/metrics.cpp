@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/hash.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "service/status.h"

@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "bpf/bpf_dump.h"
-#include "machine/cpu_files.h"
 #include "machine/isolation.h"
+#include "machine/topology.h"
 
 namespace wq {
 namespace {

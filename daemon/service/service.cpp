@@ -14,12 +14,13 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "base/version.h"
-#include "machine/cpu_files.h"
+#include "machine/host_facts.h"
 #include "machine/isolation.h"
 #include "machine/kernel_info.h"
+#include "machine/topology.h"
 #include "owned/writer.h"
 #include "policy/load_policy.h"
 #include "policy/policy_text.h"

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "base/hash.h"
+#include "base/text.h"
 
 namespace wq {
 namespace {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <syslog.h>
 
-#include "base/hash.h"
+#include "base/text.h"
 #include "counters/counter_table.h"
 #include "plan/plan.h"
 #include "plan/pods.h"

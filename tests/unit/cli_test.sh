@@ -85,7 +85,7 @@ says 2 "'foo' is not one of cpu, smt, cache_shard, cache, numa, system" pin x fo
 says 2 "--with: 'foo' is not one of cpu, smt, cache_shard, cache, numa, system" compare x --with foo
 says 2 'name a target, or give --all' revert
 says 2 '--pairs: must be 1 to 10000' ab --target x --arms cache,smt --pairs 0 -- true
-says 2 "--alpha: '5%' is not a number such as 0.05" judge --alpha 5% x
+says 2 "--alpha: must be above 0 and at most 0.5" judge --alpha 5% x
 says 2 "--alpha: must be above 0 and at most 0.5" judge --alpha 5 x
 says 2 '--max-pairs: must be 1 to 10000' judge --max-pairs 0 x
 says 2 "unknown option '--nothing'; see wq-tunectl plan --help" plan --nothing

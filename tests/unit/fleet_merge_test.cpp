@@ -6,8 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/hash.h"
-#include "ctl/fleet/fleet_merge.h"
+#include "base/text.h"
+#include "ctl/fleet/fleet.h"
 #include "fleet_lines.h"
 
 namespace wq {

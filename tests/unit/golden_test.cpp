@@ -17,7 +17,7 @@
 
 #include "base/file.h"
 #include "base/version.h"
-#include "ctl/shell_word.h"
+#include "ctl/render/terminal.h"
 #include "fake_machine.h"
 
 namespace wq {

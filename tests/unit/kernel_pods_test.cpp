@@ -9,7 +9,7 @@
 #include "ctl/machine.h"
 #include "ctl/render/page.h"
 #include "fake_machine.h"
-#include "machine/pods_file.h"
+#include "machine/kernel_info.h"
 #include "plan/plan.h"
 #include "plan/pods.h"
 #include "read_tree.h"

@@ -14,7 +14,7 @@
 #include <set>
 
 #include "base/file.h"
-#include "ctl/lab/lab_files.h"
+#include "ctl/lab/lab.h"
 #include "fake_bench.h"
 #include "fake_log.h"
 #include "fake_machine.h"

@@ -12,7 +12,7 @@
 
 #include "ctl/topology_source.h"
 #include "fake_machine.h"
-#include "machine/cpu_files.h"
+#include "machine/topology.h"
 #include "plan/plan.h"
 #include "plan/pods.h"
 #include "read_tree.h"

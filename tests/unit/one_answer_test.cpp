@@ -187,8 +187,8 @@ void check(RandomHost& host, const Cpus& cpus, bool with_text) {
     Options options;
     options.json = true;
     options.root = cpus.tree.root();
-    const json plans = json::parse(said_by(plan, options))["targets"];
-    const json experiments = json::parse(said_by(plan_experiments, options));
+    const json plans = json::parse(said_by(plan, options, false))["targets"];
+    const json experiments = json::parse(said_by(plan, options, true));
     const json told = json::parse(said_by(status, options, ""));
     const Daemon daemon(options, cpus.topology);
     ASSERT_EQ(experiments["targets"].size(), plans.size());
@@ -225,7 +225,7 @@ void check(RandomHost& host, const Cpus& cpus, bool with_text) {
     EXPECT_EQ(has(text, "  compared   nothing: " + why_not), !why_not.empty()) << text;
     EXPECT_EQ(has(text, "  held back  " + held), !held.empty()) << text;
     const std::string counted = plural(plans.size(), "target") + " would be compared";
-    for (const std::string& table : {said_by(plan, options), said_by(plan_experiments, options)}) {
+    for (const std::string& table : {said_by(plan, options, false), said_by(plan, options, true)}) {
         EXPECT_EQ(has(table, fmt::format("{} of {}", compared, counted)), compared > 0) << table;
         EXPECT_EQ(has(table, kUnlessNamed), unless_named > 0) << table;
         const std::string off = "observing: ";

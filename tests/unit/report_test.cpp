@@ -14,7 +14,6 @@
 #include "ctl/command.h"
 #include "ctl/options.h"
 #include "ctl/render/page.h"
-#include "ctl/report/drawing.h"
 #include "evidence/verdicts.h"
 #include "fake_machine.h"
 #include "run_command.h"

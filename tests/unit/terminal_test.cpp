@@ -51,11 +51,11 @@ TEST(Wrap, BreaksAtSpacesAndAListThatIsTooLongAfterAComma) {
 }
 
 TEST(WrapLists, BreaksBetweenListsAndInsideOnlyThoseTooLong) {
-    EXPECT_THAT(wrap_lists({"0-1,4-5", "2-3,6-7"}, 16), ElementsAre("0-1,4-5  2-3,6-7"));
-    EXPECT_THAT(wrap_lists({"0-1,4-5", "2-3,6-7"}, 15), ElementsAre("0-1,4-5", "2-3,6-7"));
-    EXPECT_THAT(wrap_lists({"0-1", "2-3,6-7,9", "8"}, 8), ElementsAre("0-1", "2-3,6-7,", "9  8"));
-    EXPECT_THAT(wrap_lists({"1000-1001"}, 5), ElementsAre("1000-1001"));
-    EXPECT_THAT(wrap_lists({}, 5), ElementsAre(""));
+    EXPECT_THAT(wrap("0-1,4-5  2-3,6-7", 16), ElementsAre("0-1,4-5  2-3,6-7"));
+    EXPECT_THAT(wrap("0-1,4-5  2-3,6-7", 15), ElementsAre("0-1,4-5", "2-3,6-7"));
+    EXPECT_THAT(wrap("0-1  2-3,6-7,9  8", 8), ElementsAre("0-1", "2-3,6-7,", "9  8"));
+    EXPECT_THAT(wrap("1000-1001", 5), ElementsAre("1000-1001"));
+    EXPECT_THAT(wrap("", 5), ElementsAre(""));
 }
 
 TEST(Table, WrapsTheLastColumnOrPutsItBelow) {

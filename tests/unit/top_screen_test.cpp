@@ -19,7 +19,6 @@
 #include <thread>
 
 #include "ctl/observe/top_command.h"
-#include "ctl/observe/top_screen.h"
 #include "ctl/options.h"
 #include "fake_monitor.h"
 #include "temp_tree.h"

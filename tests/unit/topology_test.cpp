@@ -10,7 +10,6 @@
 #include "ctl/machine.h"
 #include "ctl/topology_source.h"
 #include "fake_machine.h"
-#include "machine/cpu_files.h"
 #include "machine/topology.h"
 #include "plan/pods.h"
 #include "read_tree.h"

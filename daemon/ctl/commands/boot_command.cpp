@@ -18,14 +18,10 @@
 namespace wq::ctl {
 namespace {
 
-struct BootOption {
-    std::string option;  // "workqueue.cache_shard_size=6"
-    std::string reason;
-};
-
 struct BootAdvice {
-    std::vector<BootOption> options;  // empty if settings at run time are enough
-    std::vector<std::string> notes;   // other facts that matter before a reboot
+    // "workqueue.cache_shard_size=6" and its reason; empty if settings at run time are enough.
+    std::vector<std::pair<std::string, std::string>> options;
+    std::vector<std::string> notes;  // other facts that matter before a reboot
 };
 
 // The kernel makes the shards of cache_shard once, and their size is read-only afterwards. A rule that names
@@ -57,11 +53,11 @@ void advise_shards(const Options& options, const Machine& machine, BootAdvice& o
             return out.notes.push_back(
                 fmt::format("a rule with scope = \"{}\" makes {} now; that takes no boot option",
                             name_of(scope), shards));
-    out.options.push_back(
-        {fmt::format("workqueue.cache_shard_size={}", asked),
-         fmt::format("{} ({}): this kernel made its shards at boot, of {}, and no scope makes the same pools",
-                     shards, options.shard_size ? "--shard-size" : set_by->second.text(),
-                     plural(*now, "core"))});
+    out.options.emplace_back(
+        fmt::format("workqueue.cache_shard_size={}", asked),
+        fmt::format("{} ({}): this kernel made its shards at boot, of {}, and no scope makes the same pools",
+                    shards, options.shard_size ? "--shard-size" : set_by->second.text(),
+                    plural(*now, "core")));
 }
 
 // The default scope matters at boot if the parameter is not writable, or if nothing is written because the
@@ -71,8 +67,8 @@ void advise_default(const Machine& machine, BootAdvice& out) {
     for (const PlanLine& line : machine.plan()) {
         if (line.target.kind != Kind::default_scope || !wanted.manage) continue;
         const auto advise = [&](Scope scope, const std::string& reason) {
-            out.options.push_back(
-                {fmt::format("workqueue.default_affinity_scope={}", name_of(scope)), reason});
+            out.options.emplace_back(fmt::format("workqueue.default_affinity_scope={}", name_of(scope)),
+                                     reason);
         };
         if (line.finding == Finding::change && !machine.kernel.default_writable)
             advise(*line.planned, "the parameter default_affinity_scope cannot be written here");

@@ -8,9 +8,6 @@
 #include "ctl/command.h"
 #include "ctl/fleet/fleet.h"
 #include "ctl/machine.h"
-#include "ctl/observe/diagnosis.h"
-#include "ctl/observe/dump_command.h"
-#include "ctl/observe/top_command.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
 
@@ -104,8 +101,7 @@ void add_plan(CLI::App& command, Given& g) {
 }
 
 int run_plan(const Given& g) {
-    if (g.experiments) return plan_experiments(g.options);
-    return g.options.boot ? plan_boot(g.options) : plan(g.options);
+    return g.options.boot ? plan_boot(g.options) : plan(g.options, g.experiments);
 }
 
 void add_explain(CLI::App& command, Given& g) {

@@ -14,7 +14,6 @@
 #include "ctl/machine.h"
 #include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
-#include "ctl/shell_word.h"
 #include "evidence/verdicts.h"
 #include "machine/paths.h"
 #include "machine/workqueue_fs.h"
@@ -158,14 +157,6 @@ int history(const Options& options, const std::string& target) {
 
 namespace {
 
-// The command that writes WORD to PATH. Both come from files, which are not trusted: they are quoted for the
-// shell, but for plain words.
-std::string echo_text(const std::string& word, const std::string& path) {
-    const bool plain =
-        !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_01") == std::string::npos;
-    return fmt::format("echo {} > {}\n", plain ? word : shell_quoted(word), shell_quoted(path));
-}
-
 std::string path_of(const Paths& paths, const std::string& name, Knob file) {
     if (name == kDefaultTarget) return paths.parameters() + "/default_affinity_scope";
     constexpr const char* kFiles[] = {"/affinity_scope", "/affinity_strict", "/cpumask"};
@@ -177,7 +168,9 @@ std::string path_of(const Paths& paths, const std::string& name, Knob file) {
 std::string command(const Paths& paths, const std::string& name, const Attribute& attribute,
                     const std::string& now) {
     if (attribute.same(now, attribute.baseline) || !attribute.is_claimed(now)) return "";
-    return echo_text(attribute.baseline, path_of(paths, name, attribute.file));
+    // Both come from files, which are not trusted.
+    return fmt::format("echo {} > {}\n", shell_word(attribute.baseline),
+                       shell_quoted(path_of(paths, name, attribute.file)));
 }
 
 // The commands that restore one entry.

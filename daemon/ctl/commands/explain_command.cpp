@@ -255,8 +255,8 @@ void print_candidate(const Machine& machine, const PlanLine& line, const Candida
                                   ? plural(c.max_cores, "core")
                                   : fmt::format("{}..{} cores", c.min_cores, c.max_cores);
     print_text(fmt::format("{}: {} of {}", fmt::join(names, " = "), plural(c.pools, "pool"), cores), 2);
-    auto lists =
-        wrap_lists(pods_of_candidate(machine, line, c), std::max<std::size_t>(terminal_columns(), 20) - 6);
+    auto lists = wrap(fmt::format("{}", fmt::join(pods_of_candidate(machine, line, c), "  ")),
+                      std::max<std::size_t>(terminal_columns(), 20) - 6);
     if (lists.size() > kMostLines) {
         lists.resize(kMostLines);
         lists.back() = "... (all with --json)";

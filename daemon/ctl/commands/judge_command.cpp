@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -106,7 +105,7 @@ int judge(const JudgeOptions& options) {
         else
             table.add(answer.row);
     }
-    if (!options.json) table.print();
+    if (!options.json) fmt::print("{}", table.text());
     return kOk;
 }
 
@@ -117,7 +116,7 @@ CommandRun set_up_judge(CLI::App& command, const Invocation& /*invocation*/) {
     add_word(command, "FILE", options->file, word::kFile, "CSV: trial,pair,arm,counter,value")->required();
     command.add_flag("--json", options->json, kJsonHelp);
     add_setting(command, "--alpha",
-                "Chance of a verdict on a change that does nothing, at most; default 0.05", parse_alpha_word,
+                "Chance of a verdict on a change that does nothing, at most; default 0.05", parse_alpha,
                 options->rule.alpha);
     add_setting(command, "--tolerance", "Cost increase that is tolerated, such as 5%; default 0%",
                 parse_percentage, options->tolerance);

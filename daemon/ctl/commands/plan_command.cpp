@@ -167,25 +167,6 @@ json plan_document(const Machine& machine, const std::vector<PlanLine>& lines) {
             {"targets", std::move(targets)}};
 }
 
-int print_planned(const Options& options, bool experiments) {
-    const auto machine = read_machine(options);
-    if (!machine) return complain(machine.error().text);
-    const auto lines = machine->plan();
-    if (!options.json && !experiments) {
-        fmt::print("{}", plan_shown(options, *machine, lines).text());
-        return kOk;
-    }
-    const ExperimentPlan plan = experiments_of(*machine, lines);
-    if (options.json)
-        fmt::print("{}\n", dump_json(experiments ? experiments_document(options, *machine, plan)
-                                                 : plan_document(*machine, lines)));
-    else if (const std::string lacks = lacks_scopes(machine->kernel); !lacks.empty())
-        fmt::print("{}\n", lacks);
-    else
-        fmt::print("{}", experiments_shown(options, *machine, plan).text());
-    return kOk;
-}
-
 }  // namespace
 
 Shown plan_shown(const Options& options, const Machine& machine, const std::vector<PlanLine>& lines) {
@@ -287,12 +268,23 @@ json plan_json(const Machine& machine, const PlanLine& line) {
             {"candidates", std::move(candidates)}};
 }
 
-int plan(const Options& options) {
-    return print_planned(options, false);
-}
-
-int plan_experiments(const Options& options) {
-    return print_planned(options, true);
+int plan(const Options& options, bool experiments) {
+    const auto machine = read_machine(options);
+    if (!machine) return complain(machine.error().text);
+    const auto lines = machine->plan();
+    if (!options.json && !experiments) {
+        fmt::print("{}", plan_shown(options, *machine, lines).text());
+        return kOk;
+    }
+    const ExperimentPlan plan = experiments_of(*machine, lines);
+    if (options.json)
+        fmt::print("{}\n", dump_json(experiments ? experiments_document(options, *machine, plan)
+                                                 : plan_document(*machine, lines)));
+    else if (const std::string lacks = lacks_scopes(machine->kernel); !lacks.empty())
+        fmt::print("{}\n", lacks);
+    else
+        fmt::print("{}", experiments_shown(options, *machine, plan).text());
+    return kOk;
 }
 
 }  // namespace wq::ctl

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 
 #include "base/clock.h"
@@ -13,7 +12,6 @@
 #include "base/version.h"
 #include "ctl/commands/shown.h"
 #include "ctl/machine.h"
-#include "ctl/report/drawing.h"
 #include "machine/host_facts.h"
 #include "machine/isolation.h"
 
@@ -41,14 +39,6 @@ std::string pairs_html(const std::vector<VerdictRecord>& records) {
     return out.empty() ? "" : "<div class=\"plots\">\n" + out + "</div>\n";
 }
 
-Status write_report(const std::string& path, const std::string& text) {
-    if (path == "-") return write_all(STDOUT_FILENO, text);
-    auto done = write_output(path, text);
-    if (!done && done.error().code == EEXIST)
-        return fail(done.error().text + "; '-' is the standard output", EEXIST);
-    return done;
-}
-
 }  // namespace
 
 int report(const Options& options, const std::string& output) {
@@ -74,8 +64,8 @@ int report(const Options& options, const std::string& output) {
         fmt::format("{}; written {} by wq-tuned {}, from {}",
                     machine->kernel.release.empty() ? "kernel not known" : "Linux " + machine->kernel.release,
                     utc_text(wall_clock()), version(), options.topology);
-    const auto done =
-        write_report(output, page(facts.hostname.empty() ? options.topology : facts.hostname, head, body));
+    const std::string text = page(facts.hostname.empty() ? options.topology : facts.hostname, head, body);
+    const auto done = output == "-" ? write_all(STDOUT_FILENO, text) : write_output(output, text);
     return done ? kOk : complain(done.error().text);
 }
 

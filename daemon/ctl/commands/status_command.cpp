@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -274,23 +273,19 @@ struct HostStatus {
 
 // A file that is broken somewhere counts as no daemon.
 HostStatus read_host_status(const Options& options) {
-    HostStatus out;
     std::string why;
     try {
         auto said = read_status(Paths{options.root});
         if (said) {
-            out.document = running_status(options, std::move(*said));
-            out.shown = shown_of(out.document, false);
-            out.running = true;
-            return out;
+            const json document = running_status(options, std::move(*said));
+            return {document, shown_of(document, false), true};
         }
         why = said.error().text;
     } catch (const json::exception&) {
         why = Paths{options.root}.status() + ": broken";
     }
-    out.document = absent_status(options, why);
-    out.shown = shown_of(out.document, false);
-    return out;
+    const json document = absent_status(options, why);
+    return {document, shown_of(document, false), false};
 }
 
 }  // namespace

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/fleet/fleet_merge.h"
-
-#include <fmt/format.h>
+#include "ctl/fleet/fleet.h"
 
 #include <algorithm>
 #include <tuple>
 #include <utility>
 
-#include "base/hash.h"
+#include "base/text.h"
 
 namespace wq {
 namespace {

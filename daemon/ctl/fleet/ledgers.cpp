@@ -15,7 +15,7 @@
 #include <set>
 
 #include "base/file.h"
-#include "base/hash.h"
+#include "base/text.h"
 #include "ctl/machine.h"
 #include "ctl/topology_source.h"
 #include "evidence/ledger.h"

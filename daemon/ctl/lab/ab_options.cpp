@@ -79,7 +79,7 @@ struct AbWords {
                 throw CLI::ValidationError("ab", "--arms or --sweep is required");
         } else if (!what.file.empty()) {
             if (what.file.front() != '/') throw CLI::ValidationError("--file", "an absolute path is needed");
-            if (values.size() == 1) values = lab::split(values.front());
+            if (values.size() == 1) values = split_at_commas(values.front());
             check_names("--values", values);
             what.subject.name = what.file;
             for (const std::string& value : values) what.subject.values.push_back({value, {}});
@@ -187,7 +187,7 @@ CommandRun set_up_ab(CLI::App& command, const Invocation& invocation) {
     ab->add_flag("--all-pairs", what.all_pairs, "Do not stop at verdicts");
     add_setting(*ab, "--alpha",
                 "Chance of a wrong verdict on a harmless arm, at most, on each side; default 0.05",
-                parse_alpha_word, what.settings.alpha);
+                parse_alpha, what.settings.alpha);
     add_setting(*ab, "--tolerance", "Cost increase that is tolerated, such as 5%; default 0%",
                 parse_percentage, what.settings.tolerance);
     take_number(ab->add_option("--warmup", what.warmup, "Runs before the first that counts; default 0"), 0U,

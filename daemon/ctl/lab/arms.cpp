@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "ctl/lab/lab_files.h"
+#include "ctl/lab/lab.h"
 #include "plan/pods.h"
 
 namespace wq::lab {
@@ -22,19 +22,9 @@ Arm plain(Scope scope) {
 
 }  // namespace
 
-std::vector<std::string> split(std::string_view text) {
-    std::vector<std::string> out;
-    for (;;) {
-        const auto comma = text.find(',');
-        out.emplace_back(text.substr(0, comma));
-        if (comma == std::string_view::npos) return out;
-        text.remove_prefix(comma + 1);
-    }
-}
-
 Result<std::vector<Arm>> parse_arms(std::string_view text) {
     std::vector<Arm> arms;
-    for (const std::string& word : split(text)) {
+    for (const std::string& word : split_at_commas(text)) {
         const bool strict = word.ends_with(kStrict);
         const auto scope = scope_named(word.substr(0, word.size() - (strict ? kStrict.size() : 0)));
         if (!scope) return fail(fmt::format("'{}' is not a scope", word), EINVAL);

@@ -19,8 +19,6 @@
 
 namespace wq::lab {
 
-// The parts of TEXT between commas.
-std::vector<std::string> split(std::string_view text);
 // Parses "cache,smt,smt:strict": at least two arms, each once. If one is strict, the arms without ":strict"
 // are not strict; else no arm changes strictness. Errors: EINVAL.
 Result<std::vector<Arm>> parse_arms(std::string_view text);

@@ -83,15 +83,6 @@ void add_options(CLI::App& command, BenchOptions& o) {
     command.add_flag("--json", o.json, kJsonHelp);
 }
 
-// Runs bench() with this machine's devices and counters.
-int bench_here(const BenchOptions& options) {
-    lab::Processes processes;
-    lab::Devices devices("", lab::runs(processes));
-    lab::Fio fio(processes);
-    const auto counters = make_bpf_counters();
-    return bench(options, {{{}, processes, devices}, fio, *counters});
-}
-
 }  // namespace
 
 int bench(const BenchOptions& options, const BenchTools& tools) {
@@ -117,7 +108,11 @@ CommandRun set_up_bench(CLI::App& command, const Invocation& invocation) {
         if (options->restore) only_option(command, "--restore");
         if (!invocation.root.empty())
             throw CLI::ValidationError("bench makes devices on the running kernel: no --root");
-        return bench_here(*options);
+        lab::Processes processes;
+        lab::Devices devices("", lab::runs(processes));
+        lab::Fio fio(processes);
+        const auto counters = make_bpf_counters();
+        return bench(*options, {{{}, processes, devices}, fio, *counters});
     };
 }
 

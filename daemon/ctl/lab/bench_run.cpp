@@ -4,9 +4,7 @@
 #include <sys/sysmacros.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <optional>
 
 #include "bpf/work_sums.h"
 #include "counters/counter_table.h"

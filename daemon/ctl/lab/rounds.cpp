@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "ctl/json_values.h"
 #include "evidence/verdicts.h"
-#include "machine/cpu_files.h"
+#include "machine/topology.h"
 
 // Why a random order of all arms is a fair random choice for each pair
 // ====================================================================

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -9,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "ctl/command.h"
 #include "ctl/device_mapper.h"
 #include "ctl/json_values.h"
 #include "ctl/kworker.h"

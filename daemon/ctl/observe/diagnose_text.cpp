@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "ctl/observe/diagnosis.h"
 #include "ctl/render/terminal.h"
-#include "ctl/shell_word.h"
 
 namespace wq::ctl {
 namespace {

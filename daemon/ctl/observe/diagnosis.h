@@ -12,7 +12,6 @@
 #include "base/cpu_set.h"
 #include "bpf/bpf_dump.h"
 #include "bpf/work_monitor.h"
-#include "ctl/command.h"
 #include "ctl/device_mapper.h"
 #include "ctl/kworker.h"
 #include "ctl/observe/top_rates.h"
@@ -83,7 +82,5 @@ struct DiagnoseTools {
 // `wq-tunectl diagnose`: watches for a while and prints what keeps kworkers busy. A signal ends the look
 // early; then it prints what was seen so far. Fails if the kernel's workqueues cannot be listed.
 int diagnose(const DiagnoseOptions& options, const DiagnoseTools& tools);
-
-CommandRun set_up_diagnose(CLI::App& command, const Invocation& invocation);
 
 }  // namespace wq::ctl

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "bpf/bpf_dump.h"
+#include "ctl/command.h"
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"

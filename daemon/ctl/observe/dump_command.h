@@ -6,7 +6,6 @@
 #include <string>
 
 #include "bpf/bpf_dump.h"
-#include "ctl/command.h"
 #include "machine/kernel_info.h"
 
 namespace wq::ctl {
@@ -24,8 +23,5 @@ Result<nlohmann::ordered_json> read_dump_file(const std::string& path);
 Result<nlohmann::ordered_json> dump_diff(const nlohmann::ordered_json& before,
                                          const nlohmann::ordered_json& after);
 std::string dump_diff_text(const nlohmann::ordered_json& diff, std::size_t columns, bool colour);
-
-// `wq-tunectl dump`: the kernel's pods, worker pools and workqueues.
-CommandRun set_up_dump(CLI::App& command, const Invocation& invocation);
 
 }  // namespace wq::ctl

@@ -21,9 +21,9 @@
 
 #include "base/file.h"
 #include "bpf/bpf_workqueues.h"
+#include "ctl/command.h"
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
-#include "ctl/observe/top_screen.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
 #include "machine/bpf_errors.h"

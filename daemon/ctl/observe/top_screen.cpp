@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/observe/top_screen.h"
+#include "ctl/observe/top_command.h"
 
 #include "base/text.h"
 #include "ctl/render/terminal.h"

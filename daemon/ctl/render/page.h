@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What commands show, as text or as HTML, and the page for a browser around it.
+// What commands show, as text or as HTML, what the page of `report` draws, and the page around it.
 #pragma once
 
 #include <string>
@@ -9,6 +9,10 @@
 #include <vector>
 
 #include "ctl/render/terminal.h"
+#include "evidence/comparison.h"
+#include "machine/isolation.h"
+#include "machine/kernel_info.h"
+#include "machine/topology.h"
 
 namespace wq::ctl {
 
@@ -22,8 +26,6 @@ class Shown {
     // "" is an empty line on a terminal, and nothing on a page.
     void add(std::string paragraph) { parts_.emplace_back(std::move(paragraph)); }
     void add(Table table) { parts_.emplace_back(std::move(table)); }
-    void add(const Shown& more) { parts_.insert(parts_.end(), more.parts_.begin(), more.parts_.end()); }
-    [[nodiscard]] bool empty() const { return parts_.empty(); }
     [[nodiscard]] std::string text() const;
     [[nodiscard]] std::string html() const;
 
@@ -36,5 +38,21 @@ std::string section(std::string_view title, std::string_view html);
 // The complete page of the sections BODY, with HEAD below its title. It loads nothing, and forbids it with a
 // Content-Security-Policy.
 std::string page(std::string_view title, std::string_view head, std::string_view body);
+
+// The effect of each pair as a figure: PERCENT of the cost, above zero is worse; with the median and its
+// interval. Values above 1000% are drawn at the edge.
+std::string effects_html(const std::string& caption, const std::vector<double>& percent,
+                         const Effect& effect);
+
+struct DrawnMachine {
+    const Topology& topology;
+    const KernelInfo& kernel;
+    unsigned shard_size = 8;  // cores
+    const Isolation& isolation;
+};
+// Packages, LLCs, shards, cores, threads. A core is one element in each of its LLCs (one,
+// but on powerpc), with the attribute data-core, its lowest CPU. With more than 64 CPUs the drawing is
+// folded.
+std::string machine_html(const DrawnMachine& machine);
 
 }  // namespace wq::ctl

@@ -56,6 +56,20 @@ std::string when_text(const json& trial, std::int64_t now) {
     return fmt::format("rests{}, next pair {}", why.empty() ? "" : " (" + why + ")", in_time(next, now));
 }
 
+// The e-values as odds: "12 to 1 that smt is better than cache".
+std::string odds_text(const json& trial) {
+    const double better = trial.value("e_improved", 1.0);
+    const double worse = trial.value("e_regressed", 1.0);
+    const double odds = std::max(better, worse);
+    const std::string candidate = text_in(trial, "candidate");
+    const std::string reference = text_in(trial, "reference");
+    if (odds < kLeastOdds) return fmt::format("{} against {}: no evidence yet", candidate, reference);
+    return fmt::format(
+        "{} to 1 that {} is {} than {}",
+        odds > kMostOdds ? fmt::format("more than {:.0f}", kMostOdds) : fmt::format("{:.0f}", odds),
+        candidate, better >= worse ? "better" : "worse", reference);
+}
+
 // What the comparisons of TARGETS wait for, if no slot runs and it is not known when the next one begins.
 std::string what_all_wait_for(const json& targets) {
     std::set<std::string> reasons;
@@ -85,19 +99,6 @@ std::string when_any_text(const json& status, std::int64_t now) {
 std::string text_in(const json& object, const char* key, const char* otherwise) {
     const auto found = object.find(key);
     return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
-}
-
-std::string odds_text(const json& trial) {
-    const double better = trial.value("e_improved", 1.0);
-    const double worse = trial.value("e_regressed", 1.0);
-    const double odds = std::max(better, worse);
-    const std::string candidate = text_in(trial, "candidate");
-    const std::string reference = text_in(trial, "reference");
-    if (odds < kLeastOdds) return fmt::format("{} against {}: no evidence yet", candidate, reference);
-    return fmt::format(
-        "{} to 1 that {} is {} than {}",
-        odds > kMostOdds ? fmt::format("more than {:.0f}", kMostOdds) : fmt::format("{:.0f}", odds),
-        candidate, better >= worse ? "better" : "worse", reference);
 }
 
 std::string progress_text(const json& trial, std::int64_t now) {
@@ -205,9 +206,7 @@ std::vector<std::string> worth_lines(const json& status, std::int64_t now) {
     return out;
 }
 
-namespace {
-
-Shown isolated_cpus(const json& isolation) {
+void add_isolation(Shown& out, const json& isolation) {
     Table table({"ISOLATED BY", "CPUS", "CGROUP"});
     bool any = !isolation["partitions"].empty();
     for (const char* name : {"isolcpus", "nohz_full"}) {
@@ -218,20 +217,10 @@ Shown isolated_cpus(const json& isolation) {
     for (const json& partition : isolation["partitions"])
         table.add({text_in(partition, "type") + " partition", text_in(partition, "cpus"),
                    text_in(partition, "cgroup", "(not found)")});
-    Shown out;
-    if (any) out.add(std::move(table));
-    if (any && !isolation.value("partitions_complete", true))
-        out.add("There are more cgroups than were looked at.");
-    return out;
-}
-
-}  // namespace
-
-void add_isolation(Shown& out, const json& isolation) {
-    const Shown cpus = isolated_cpus(isolation);
-    if (cpus.empty()) return;
+    if (!any) return;
     out.add("");
-    out.add(cpus);
+    out.add(std::move(table));
+    if (!isolation.value("partitions_complete", true)) out.add("There are more cgroups than were looked at.");
 }
 
 std::string verdict_text(const json& record) {

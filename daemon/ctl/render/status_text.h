@@ -30,8 +30,6 @@ std::string text_in(const nlohmann::json& object, const char* key, const char* o
 
 // A comparison as text. TRIAL: a target's `comparison` in a status document, not null. NOW: s since 1970.
 
-// The e-values as odds: "12 to 1 that smt is better than cache".
-std::string odds_text(const nlohmann::json& trial);
 // "12 to 1 that smt is better than cache, latency 3.1% better (1.2 to 5) in 23 of 64 pairs; next pair in 4
 // min".
 std::string progress_text(const nlohmann::json& trial, std::int64_t now);

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -148,10 +147,6 @@ void print_text(const std::string& text, std::size_t indent) {
         fmt::print("{:{}}{}\n", "", indent, line);
 }
 
-std::vector<std::string> wrap_lists(const std::vector<std::string>& lists, std::size_t width) {
-    return wrap(fmt::format("{}", fmt::join(lists, "  ")), width);
-}
-
 void Table::group_names() {
     constexpr std::size_t kMost = 24;
     if (rows_.size() <= kMost + 1) return;
@@ -209,10 +204,6 @@ std::string Table::text(std::size_t columns, bool colour) const {
             if (!lines[i].empty()) out += fmt::format("{:{}}{}\n", "", at, lines[i]);
     }
     return out;
-}
-
-void Table::print() const {
-    fmt::print("{}", text());
 }
 
 namespace {

@@ -45,7 +45,6 @@ class Table {
     void paint(std::size_t painted, std::string_view (*colour_of)(std::string_view cell));
     [[nodiscard]] std::string text(std::size_t columns, bool colour) const;
     [[nodiscard]] std::string text() const { return text(terminal_columns(), wants_colour()); }
-    void print() const;                      // to stdout
     [[nodiscard]] std::string html() const;  // a cell with a colour has its text as class
 
   private:
@@ -73,9 +72,21 @@ std::string wrapped(const std::string& text);
 // assumed.
 void print_text(const std::string& text, std::size_t indent = 0);
 
-// Joins CPU LISTS with two spaces into lines of at most WIDTH characters. Only a list that is longer than a
-// line is broken, after a comma.
-std::vector<std::string> wrap_lists(const std::vector<std::string>& lists, std::size_t width);
+// TEXT in single quotes, which a POSIX shell takes literally.
+inline std::string shell_quoted(const std::string& text) {
+    std::string out = "'";
+    for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
+    return out + "'";
+}
+
+// TEXT as one word of a command to copy: unquoted if no character is special to a shell, else quoted.
+inline std::string shell_word(const std::string& text) {
+    const bool plain = !text.empty() && text.find_first_not_of(
+                                            "abcdefghijklmnopqrstuvwxyz"
+                                            "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                            "0123456789_-.:@%+=,/") == std::string::npos;
+    return plain ? text : shell_quoted(text);
+}
 
 // While this object exists, stdout goes through a pager, like in systemctl: $SYSTEMD_PAGER, else $PAGER,
 // else `less`, which exits at once if the output fits. None if stdout is not a terminal or is a dumb one, if

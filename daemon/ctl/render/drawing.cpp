@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/report/drawing.h"
+#include "ctl/render/page.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "ctl/render/page.h"
 #include "plan/pods.h"
 
 namespace wq::ctl {
