@@ -2,7 +2,6 @@
 #include "plan/plan.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <tuple>
 
@@ -25,7 +24,6 @@ using test::unbound;
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::StartsWith;
 
 const Topology kOneLlc = machine({.cores = 12, .threads = 2});
@@ -450,19 +448,12 @@ TEST(PodsUnknown, WhereCpusAreOnlineThatTheCommandLineKeptOffline) {
     }
 }
 
-// The README's first row, with room for CPUs to be plugged in.
-TEST(PodsUnknown, DoNotKeepOneCpuSocketsApart) {
-    const Topology topology = with_room(one_cpu_sockets(4, 1, true), 128);
-    EXPECT_EQ(why_unknown(topology, "0-3", kernel_72()), "");
-    EXPECT_EQ(text_of(plan(topology, kernel_72(), unbound(topology, Scope::cache_shard))), kSystem);
-}
-
 TEST(PodsUnknown, MeansToWriteNothing) {
     const auto [parameter, follower] = plan_both(managed(), kernel_612(), "offline CPUs: 3");
     for (const PlanLine& line : {parameter, follower}) {
         EXPECT_EQ(text_of(line), "pods_unknown skip cache") << "it stays";
         EXPECT_EQ(line.reason, "pods unknown: offline CPUs: 3");
-        EXPECT_THAT(line.candidates, IsEmpty());
+        EXPECT_THAT(line.candidates, testing::IsEmpty());
     }
     const auto text = [](const Policy& policy) {
         return text_of(std::get<1>(plan_both(policy, kernel_612(), "x")));

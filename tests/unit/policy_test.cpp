@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <cstring>
@@ -18,9 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::load_texts;
 using test::mistakes_in_texts;
-using testing::Each;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 using testing::StartsWith;
@@ -192,7 +189,7 @@ HostFacts masked_host() {
     return facts;
 }
 
-TEST(PolicyMasks, AreReadAndPrinted) {
+TEST(PolicyMasks, AreRead) {
     const auto policy = load_texts({"[default_mask]\ncpumask = \"housekeeping\"\n"
                                     "[[workqueue]]\nmatch = \"kcryptd-*\"\ncpumask = \"0-2,3\"\n"
                                     "[[workqueue]]\nmatch = \"*\"\ncpumask = \"leave\"\n"},
@@ -203,11 +200,6 @@ TEST(PolicyMasks, AreReadAndPrinted) {
     EXPECT_EQ(policy->rule_for("kcryptd-1")->wish.text(), "auto") << "a rule may have a mask alone";
     EXPECT_EQ(policy->rule_for("b")->mask, MaskWish{});
     EXPECT_TRUE(policy->wants_masks());
-    const std::string printed = policy_toml(*policy, {});
-    const auto again = load_texts({printed}, masked_host);
-    ASSERT_TRUE(again) << again.error()[0].text() << printed;
-    EXPECT_EQ(policy_hash(*again), policy_hash(*policy));
-    EXPECT_NE(policy_hash(*again), policy_hash(load_texts({"[[workqueue]]\nmatch = \"*\"\n"}).value()));
 }
 
 TEST(PolicyMasks, NobodyAsksByDefaultNorDoesARuleThatExpired) {
@@ -237,7 +229,7 @@ TEST(PolicyMasks, CpusThatTheHostDoesNotHaveOrIsolatesAreRefused) {
     for (const auto& [texts, error] : cases) {
         const auto mistakes = mistakes_in_texts(texts, masked_host);
         EXPECT_EQ(mistakes.size(), *error == '\0' ? 0U : 1U) << texts[0];
-        EXPECT_THAT(mistakes, Each(StartsWith(error)));
+        EXPECT_THAT(mistakes, testing::Each(StartsWith(error)));
     }
     EXPECT_TRUE(load_texts({of_all + "\"900\""}, {})) << "a host that is not known";
     EXPECT_TRUE(load_texts({of_all + "\"900\""}, [] { return HostFacts{}; }));
@@ -386,7 +378,7 @@ TEST(PolicyHost, ANameIsTakenOnce) {
     const auto errors = mistakes_on_grace({one, host("", "two") + one});
     ASSERT_THAT(errors, SizeIs(1));
     EXPECT_THAT(errors[0], StartsWith("1.toml:5:8: host \"one\" already exists ("));
-    EXPECT_THAT(errors[0], HasSubstr("0.toml:1)"));
+    EXPECT_THAT(errors[0], testing::HasSubstr("0.toml:1)"));
 }
 
 TEST(PolicyHost, ValuesOfATableMustGoWithThoseOutsideOfTables) {

@@ -2,30 +2,21 @@
 // `wq-tunectl report`: its parts, its drawings, and the command on trees.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <pty.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <limits>
 
-#include "base/file.h"
-#include "ctl/command.h"
-#include "ctl/options.h"
 #include "ctl/render/page.h"
 #include "ctl/report/drawing.h"
-#include "evidence/verdicts.h"
 #include "fake_machine.h"
 #include "run_command.h"
-#include "temp_tree.h"
 #include "verdict_files.h"
 
 namespace wq::ctl {
 namespace {
 
-using test::cpu_tree;
-using test::File;
 using test::machine;
 using testing::AllOf;
 using testing::HasSubstr;
@@ -165,7 +156,8 @@ class ReportCommand : public testing::Test {
         return ran.code;
     }
 
-    test::TempTree tree_{cpu_tree({.cores = 4, .threads = 2}), File("proc/sys/kernel/hostname", "a-host\n")};
+    test::TempTree tree_{test::cpu_tree({.cores = 4, .threads = 2}),
+                         test::File("proc/sys/kernel/hostname", "a-host\n")};
     Options options_;
     std::string out_, err_;
 };
@@ -229,16 +221,6 @@ TEST_F(ReportCommand, OfAnotherMachineOrPolicyHasNoStatus) {
     options_.topology = "synthetic:pack:2 core:3 pu:1";
     ASSERT_EQ(report("-"), kOk) << err_;
     EXPECT_THAT(out_, AllOf(HasSubstr("<h1>synthetic:pack:2 core:3 pu:1</h1>"), Not(HasSubstr("kcryptd-1"))));
-}
-
-TEST_F(ReportCommand, ReplacesNothingThatIsNotAFile) {
-    tree_.link("link", "nowhere");
-    for (const std::string& there : {std::string("/dev/null"), tree_.root(), tree_.path("link")}) {
-        EXPECT_EQ(report(there), kFailure) << there;
-        EXPECT_THAT(err_, StartsWith("wq-tunectl: " + there + ": exists and is not a regular file"));
-    }
-    EXPECT_EQ(report(tree_.path("no/such/folder.html")), kFailure);
-    EXPECT_THAT(err_, HasSubstr("No such file or directory"));
 }
 
 TEST_F(ReportCommand, SaysWhatOfTheHistoryCannotBeRead) {

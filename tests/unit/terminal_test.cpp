@@ -2,7 +2,6 @@
 #include "ctl/render/terminal.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <sstream>
@@ -76,12 +75,6 @@ TEST(Table, SurvivesATerminalOfOneColumnAndColoursTheHeaderOnlyWhereAsked) {
     EXPECT_THAT(status_table().text(80, false), Not(HasSubstr("\x1b")));
     EXPECT_THAT(lines_of(status_table().text(80, true))[0], HasSubstr("\x1b"));
     EXPECT_THAT(lines_of(status_table().text(80, true))[1], Not(HasSubstr("\x1b")));
-}
-
-TEST(Table, DoesNotObeyANameThatIsAnEscapeSequence) {
-    Table table({"A", "B"});
-    table.add({"\x1b[2J", "tab\there\x7f"});
-    EXPECT_EQ(lines_of(table.text(80, false))[1], "?[2J  tab?here?");
 }
 
 TEST(Printable, MasksControlsAndLeavesTheRestOfUtf8) {
