@@ -4,35 +4,23 @@
 
 #include <gmock/gmock.h>
 
-#include <cstdint>
-
 #include "fake_experiment.h"
 
 namespace wq {
 namespace {
 
 using testing::Contains;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-class ExperimentTest : public test::ExperimentRig {
-  protected:
-    // The words written to the files in one slot, in order.
-    std::vector<std::string> writes_of_slot() {
-        EXPECT_TRUE(run_to_slot());
-        files_->asked.clear();
-        run_slot();
-        return files_->asked;
-    }
-};
+using ExperimentTest = test::ExperimentRig;
 
 TEST_F(ExperimentTest, TrafficIsWhatAWindowNeeds) {
     pace_ = [](const std::string& name, const auto&) { return name == "kcryptd" ? 135.0 : 132.0; };
     ASSERT_TRUE(run_to_slot());  // requires 200 items in the measured 1.5 s
-    EXPECT_THAT(counters_.targets, ElementsAre("kcryptd"));
+    EXPECT_THAT(counters_.targets, testing::ElementsAre("kcryptd"));
     EXPECT_EQ(state("kcryptd"), State::comparing);
     EXPECT_EQ(state("writeback"), State::waiting);
 }
@@ -256,28 +244,17 @@ TEST_F(ExperimentTest, EveryFourthPairOfTheWatchIsLong) {
     EXPECT_EQ(std::ranges::count(lengths, 61), 2);
 }
 
-// The lock and the kworkers of a target's windows, by the word in its file.
-struct Seen {
-    double lock;
-    unsigned workers;
-};
-class ExperimentSeen : public ExperimentTest {
-  protected:
-    ExperimentSeen() {
-        costs("smt", 0.8);
-        counters_.count = [this](const std::string& target, unsigned slot) {
-            const std::string& word = word_[target][slot];
-            WorkCount out = window(target, word);
-            std::tie(out.lock, out.workers) = std::pair(seen_[word].lock, seen_[word].workers);
-            out.pools = word == "smt" ? 12 : 2;
-            return out;
-        };
-        start_alone();
-    }
-    std::map<std::string, Seen> seen_{{"default", {340, 9}}, {"smt", {40, 31}}};
-};
-
-TEST_F(ExperimentSeen, AVerdictSaysWhatTheLockAndTheKworkersWere) {
+TEST_F(ExperimentTest, AVerdictSaysWhatTheLockAndTheKworkersWere) {
+    costs("smt", 0.8);
+    counters_.count = [this](const std::string& target, unsigned slot) {
+        const std::string& word = word_[target][slot];
+        WorkCount out = window(target, word);
+        out.lock = word == "smt" ? 40 : 340;
+        out.workers = word == "smt" ? 31 : 9;
+        out.pools = word == "smt" ? 12 : 2;
+        return out;
+    };
+    start_alone();
     EXPECT_FALSE(view("kcryptd")->contention) << "no pair yet";
     ASSERT_TRUE(run_to_verdict());
     ASSERT_TRUE(last().contention);
