@@ -5,12 +5,10 @@
 
 #include "ctl/options.h"
 #include "fake_machine.h"
-#include "temp_tree.h"
 
 namespace wq {
 namespace {
 
-using testing::HasSubstr;
 using testing::Not;
 
 TEST(BootCommand, NamesPwlocksWhereTheKernelHasThemAndCpusAreIsolated) {
@@ -24,7 +22,7 @@ TEST(BootCommand, NamesPwlocksWhereTheKernelHasThemAndCpusAreIsolated) {
         EXPECT_EQ(ctl::plan_boot(options), ctl::kOk);
         return testing::internal::GetCapturedStdout();
     };
-    const auto note = HasSubstr("this kernel has pwlocks= (CONFIG_PWLOCKS)");
+    const auto note = testing::HasSubstr("this kernel has pwlocks= (CONFIG_PWLOCKS)");
     btf* types = btf__new_empty();
     btf__add_func(types, "pwlocks_setup", BTF_FUNC_STATIC,
                   btf__add_func_proto(types, btf__add_int(types, "int", 4, BTF_INT_SIGNED)));

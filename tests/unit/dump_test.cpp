@@ -2,9 +2,7 @@
 #include "ctl/observe/dump_command.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "ctl/options.h"
 #include "run_command.h"
 #include "temp_tree.h"
 

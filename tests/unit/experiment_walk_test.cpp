@@ -2,7 +2,6 @@
 // Many targets and long periods, with simulated counters and clocks; the slots of the watch.
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <iterator>
@@ -14,13 +13,7 @@ namespace {
 
 using test::fixed;
 using test::rule_for_all;
-using testing::AllOf;
-using testing::Each;
 using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::StartsWith;
 
 // ---- experiment walk
 
@@ -119,7 +112,7 @@ TEST_F(ExperimentWalk, WhatCostsTheOthersMoreRegressesAlsoIfItIsBetterItself) {
         run(30);
         EXPECT_EQ(state("kcryptd"), State::reverted);
         EXPECT_EQ(scope("kcryptd"), "default (cache)");
-        EXPECT_THAT(reason("kcryptd"), HasSubstr("smt against cache: regressed, others "));
+        EXPECT_THAT(reason("kcryptd"), testing::HasSubstr("smt against cache: regressed, others "));
         ASSERT_TRUE(run_until([this] { return is_settled("writeback"); }, 1800));
         EXPECT_EQ(entry("writeback", "cache", "smt")->judgement, Judgement::undecided);
         EXPECT_EQ(experiment_->totals().improved, 0U);
@@ -422,7 +415,8 @@ TEST_F(ExperimentWatch, AWatchedTargetIsAloneInItsSlot) {
         }
         watched++;
         EXPECT_THAT(begun, ElementsAre("begin kcryptd 0", "begin kcryptd 1"));
-        EXPECT_THAT(files_->asked, AllOf(Not(IsEmpty()), Each(StartsWith("kcryptd="))));
+        EXPECT_THAT(files_->asked, testing::AllOf(testing::Not(testing::IsEmpty()),
+                                                  testing::Each(testing::StartsWith("kcryptd="))));
     }
     EXPECT_EQ(watched, 4U);
     EXPECT_GT(others, 100U);

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The command `wq-tunectl fleet`, on files.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/file.h"
 #include "ctl/fleet/fleet.h"
 #include "fake_machine.h"
 #include "fleet_lines.h"
 #include "plan/plan.h"
 #include "policy/load_policy.h"
 #include "run_command.h"
-#include "temp_tree.h"
 
 namespace wq::ctl {
 namespace {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <systemd/sd-id128.h>
 
 #include <sstream>
 
-#include "base/file.h"
 #include "ctl/fleet/fleet.h"
 #include "ctl/topology_source.h"
 #include "evidence/ledger.h"
@@ -16,9 +14,7 @@
 namespace wq::ctl {
 namespace {
 
-using test::CpuTree;
 using test::File;
-using test::TempTree;
 using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
@@ -89,12 +85,13 @@ class HistoryLedger : public testing::Test {
         return outcome;
     }
 
-    TempTree tree_{test::cpu_tree(CpuTree{.cores = 4, .threads = 2}),
-                   File("proc/sys/kernel/osrelease", "6.12.57+deb13-amd64\n"),
-                   File("proc/sys/kernel/arch", "x86_64\n"),
-                   File("proc/sys/kernel/hostname", "secret\n"),
-                   File("etc/machine-id", std::string(kId) + "\n"),
-                   File("proc/cpuinfo", "vendor_id\t: GenuineIntel\nmodel name\t: A CPU\nflags\t: fpu\n")};
+    test::TempTree tree_{
+        test::cpu_tree(test::CpuTree{.cores = 4, .threads = 2}),
+        File("proc/sys/kernel/osrelease", "6.12.57+deb13-amd64\n"),
+        File("proc/sys/kernel/arch", "x86_64\n"),
+        File("proc/sys/kernel/hostname", "secret\n"),
+        File("etc/machine-id", std::string(kId) + "\n"),
+        File("proc/cpuinfo", "vendor_id\t: GenuineIntel\nmodel name\t: A CPU\nflags\t: fpu\n")};
     Options options_;
 };
 

@@ -13,9 +13,7 @@ namespace wq {
 namespace {
 
 using nlohmann::json;
-using test::TempTree;
 using testing::IsEmpty;
-using testing::SizeIs;
 
 constexpr const char* kCpus = "sys/devices/system/cpu/";
 constexpr const char* kCgroups = "sys/fs/cgroup/";
@@ -36,7 +34,7 @@ class IsolationTest : public testing::Test {
             out.push_back(p.cgroup + "=" + p.cpus.list() + " " + p.type);
         return out;
     }
-    TempTree tree_;
+    test::TempTree tree_;
 };
 
 TEST_F(IsolationTest, ComesFromTheBootOptions) {
@@ -89,7 +87,7 @@ TEST_F(IsolationTest, CountsOnlyOnceWhatTheKernelListsToo) {
     tree_.write(std::string(kCpus) + "isolated", "6\n");
     cgroup("rt.slice", "isolated", "2-3");
     tree_.write(std::string(kCgroups) + "cpuset.cpus.isolated", "2-3,6\n");
-    EXPECT_THAT(partitions(), SizeIs(1));
+    EXPECT_THAT(partitions(), testing::SizeIs(1));
 }
 
 TEST_F(IsolationTest, IsolationNowAndAtBoot) {

@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Plans with the actual pods of the kernel.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "bpf/bpf_dump.h"
 #include "ctl/machine.h"
 #include "ctl/render/page.h"
 #include "fake_machine.h"
 #include "machine/pods_file.h"
-#include "plan/plan.h"
 #include "plan/pods.h"
 #include "read_tree.h"
 #include "service/status.h"
-#include "temp_tree.h"
 
 namespace wq {
 namespace {
 
 using nlohmann::json;
-using test::kernel_612;
 using test::kernel_72;
 using test::lists;
 using test::machine;
@@ -192,7 +187,7 @@ TEST(KernelPods, AreShownWhereTheyDiffer) {
 }
 
 TEST(KernelPods, ThatWereNotReadSayWhy) {
-    KernelInfo kernel = kernel_612();
+    KernelInfo kernel = test::kernel_612();
     EXPECT_EQ(pods_json(kernel, kTwoSockets),
               json::parse(R"({"source": "model", "why": null, "differ": {}})"));
     kernel.pods_unread = "BPF is denied";

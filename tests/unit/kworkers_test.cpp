@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Kworkers as read from /proc once, and over several readings.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <tuple>
 
-#include "ctl/kworker.h"
 #include "ctl/observe/diagnosis.h"
 #include "temp_tree.h"
 
@@ -13,7 +11,6 @@ namespace wq {
 namespace {
 
 using ctl::KworkerWatch;
-using test::TempTree;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -33,7 +30,7 @@ class ReadKworkers : public testing::Test {
         tree_.write(dir + "/schedstat", "515954326 5285578857 13363\n");
     }
     [[nodiscard]] std::vector<Kworker> read() const { return read_kworkers(Paths{tree_.root()}); }
-    TempTree tree_;
+    test::TempTree tree_;
 };
 
 TEST_F(ReadKworkers, KnowsNameAndWork) {

@@ -2,7 +2,6 @@
 #include "ctl/lab/rounds.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <random>

@@ -2,7 +2,6 @@
 #include "owned/owned.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <functional>
@@ -13,9 +12,7 @@
 namespace wq {
 namespace {
 
-using test::TempTree;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 const Owned kEntry = {
@@ -40,7 +37,7 @@ class OwnedStoreTest : public testing::Test {
         for (const Knob file : {Knob::scope, Knob::mask})
             EXPECT_EQ(later.entries(file), store_.entries(file));
     }
-    TempTree tree_;
+    test::TempTree tree_;
     std::string path_ = tree_.path("owned.json");
     OwnedStore store_{path_};
 };
@@ -139,7 +136,7 @@ TEST_F(OwnedStoreTest, ThatIsNotOursIsAnErrorAndIsNeverReplaced) {
         OwnedStore store(path_);
         const auto loaded = store.load();
         ASSERT_FALSE(loaded) << text;
-        EXPECT_THAT(loaded.error().text, HasSubstr(path_));
+        EXPECT_THAT(loaded.error().text, testing::HasSubstr(path_));
         EXPECT_THAT(store.all(), IsEmpty());
         store.put(kEntry);
         EXPECT_FALSE(store.save());

@@ -2,7 +2,6 @@
 #include "policy/rule_warnings.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "policy_texts.h"
 

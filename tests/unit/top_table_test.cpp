@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "bpf/bpf_shared.h"
-#include "bpf/work_monitor.h"
-#include "ctl/observe/top_rates.h"
 #include "ctl/observe/top_table.h"
 #include "fake_monitor.h"
 
@@ -16,7 +12,6 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
-using testing::StartsWith;
 
 // ---- top rates
 
