@@ -19,10 +19,17 @@ using test::wq_path;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Key;
-using testing::Pair;
 
 class EngineTest : public test::Rig {};
+
+TEST_F(EngineTest, WritesNothingWhereThePlanIsInPlace) {
+    topology_ = test::machine({.sockets = 3, .cores = 4, .threads = 2});
+    engine_->reconcile();
+    EXPECT_EQ(asked(), 0U);
+    EXPECT_EQ(state("kcryptd"), State::as_planned);
+    EXPECT_FALSE(tree_.exists("run/wq-tuned/owned.json"));
+    EXPECT_TRUE(log_.lines.empty());
+}
 
 TEST_F(EngineTest, WritesNothingWhereTheBaselineCannotBeSaved) {
     no_state_folder();
@@ -294,7 +301,7 @@ TEST_P(EngineUnread, LeavesWhatAnEarlierLifeHasSet) {
     restart();
     engine_->set_policy(kcryptd_only());
     reconcile(2);
-    EXPECT_THAT(on_disk(), testing::Contains(Key("kcryptd")));
+    EXPECT_THAT(on_disk(), testing::Contains(testing::Key("kcryptd")));
     show();
     reconcile(1);
     EXPECT_EQ(state("kcryptd"), State::set);
@@ -366,9 +373,9 @@ TEST_F(EngineFaults, TriesABaselineThatCannotBePutBackThreeTimesAndAgainAtTheEnd
     EXPECT_EQ(state("kcryptd"), State::quarantined);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("not put back to 'default'"));
     EXPECT_EQ(log_.count(Event::quarantined), 1U);
-    EXPECT_THAT(log_.lines.back().fields,
-                ElementsAre(Pair("WQ_NAME", "kcryptd"), Pair("ERRNO", std::to_string(EPERM))));
-    EXPECT_THAT(on_disk(), ElementsAre(Key("kcryptd")));
+    EXPECT_THAT(log_.lines.back().fields, ElementsAre(testing::Pair("WQ_NAME", "kcryptd"),
+                                                      testing::Pair("ERRNO", std::to_string(EPERM))));
+    EXPECT_THAT(on_disk(), ElementsAre(testing::Key("kcryptd")));
     engine_->restore_all();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_THAT(on_disk(), IsEmpty());

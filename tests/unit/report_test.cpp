@@ -21,7 +21,6 @@ using test::machine;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-using testing::StartsWith;
 
 const std::string kNasty = "<script>alert(\"1\")</script>&'\x1b[31m\xff\u009b";
 
@@ -170,9 +169,11 @@ TEST_F(ReportCommand, WritesAFileThatOthersMayRead) {
     struct stat st {};
     ASSERT_EQ(::stat(file.c_str(), &st), 0);
     EXPECT_EQ(st.st_mode & 07777, 0644U);
+    EXPECT_EQ(report(tree_.root()), kFailure);
+    EXPECT_THAT(err_, HasSubstr(": exists and is not a regular file"));
     const std::string page = tree_.read("report.html");
     expect_well_formed(page);
-    EXPECT_THAT(page, AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("<h1>a-host</h1>"),
+    EXPECT_THAT(page, AllOf(testing::StartsWith("<!DOCTYPE html>"), HasSubstr("<h1>a-host</h1>"),
                             Not(HasSubstr("a<b")), HasSubstr("effect on latency, the last 2 pairs"),
                             HasSubstr("<td data-label=\"EFFECT\">latency 1.5% worse</td>")));
     EXPECT_EQ(count(page, "<td data-label=\"TARGET\">a&lt;b&amp;c</td>"), 2U) << "in status and plan";
@@ -195,7 +196,7 @@ TEST_F(ReportCommand, WithoutAFileItGoesToStdoutButNotToATerminal) {
     const auto run = [&] { return test::run_command(command->set_up, {}, {tree_.root(), {}}); };
     testing::internal::CaptureStdout();
     EXPECT_EQ(run(), kOk);
-    EXPECT_THAT(testing::internal::GetCapturedStdout(), StartsWith("<!DOCTYPE html>"));
+    EXPECT_THAT(testing::internal::GetCapturedStdout(), testing::StartsWith("<!DOCTYPE html>"));
     int ends[2];
     ASSERT_EQ(::openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr), 0);
     const Fd master(ends[0]), before(::dup(STDOUT_FILENO));

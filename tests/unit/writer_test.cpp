@@ -185,6 +185,18 @@ TEST_F(WriterTest, PutsABaselineBackThatCannotBeSaved) {
     EXPECT_FALSE(files_.files["a"].strict);
 }
 
+// A strictness of ours goes before the scope, one of the kernel's comes back after it.
+TEST_F(WriterTest, PutsBackWithoutAMomentOfAStrictScopeThatNobodyAskedFor) {
+    Owned of_kernel = entry();
+    of_kernel.strict = Attribute{Knob::strict, "1", {"0"}};
+    for (const bool ours : {true, false}) {
+        put(ours ? entry({"smt"}, true) : of_kernel);
+        files_.files["a"] = {1, "smt", ours};
+        EXPECT_EQ(writer_.put_back("a").kind, End::done);
+    }
+    EXPECT_THAT(files_.writes(), ElementsAre("strict a 0", "a default", "a default", "strict a 1"));
+}
+
 TEST_F(WriterTest, LeavesWhatChangedSinceItWasSeen) {
     put(entry({"smt", "numa"}));
     files_.files["a"].word = "numa";
@@ -220,6 +232,16 @@ class MaskWriterTest : public testing::Test {
     OwnedStore store_{tree_.path("owned.json")};
     OwnedWriter writer_{files_, store_};
 };
+
+TEST_F(MaskWriterTest, WritesWhatIsAnnouncedOnDiskAndPutsItBackBitForBit) {
+    EXPECT_EQ(apply("30").code, EPERM) << "no entry";
+    announce("30");
+    EXPECT_EQ(apply("2").code, EPERM) << "another mask";
+    EXPECT_TRUE(apply("30").wrote);
+    EXPECT_FALSE(apply("0030").wrote) << "it is in place";
+    EXPECT_TRUE(writer_.put_back("a", {}, Knob::mask).wrote);
+    EXPECT_THAT(files_.writes(), ElementsAre("a 30", "a 000000ff"));
+}
 
 TEST_F(MaskWriterTest, PutsTheBaselineBackWhereTheKernelMadeAnotherMask) {
     files_.possible = files_.masks["a"].text = "1f";
