@@ -9,8 +9,6 @@
 namespace wq {
 namespace {
 
-using testing::Not;
-
 TEST(BootCommand, NamesPwlocksWhereTheKernelHasThemAndCpusAreIsolated) {
     test::TempTree tree{test::kernel_tree({}, "cache", "8", "ffffff")};
     tree.add(test::cpu_tree({.cores = 12, .threads = 2}));
@@ -30,11 +28,11 @@ TEST(BootCommand, NamesPwlocksWhereTheKernelHasThemAndCpusAreIsolated) {
     const auto* data = static_cast<const char*>(btf__raw_data(types, &size));
     tree.write("sys/kernel/btf/vmlinux", std::string(data, size));
     btf__free(types);
-    EXPECT_THAT(says(), Not(note));
+    EXPECT_THAT(says(), testing::Not(note));
     tree.write("sys/devices/system/cpu/nohz_full", "2-3\n");
     EXPECT_THAT(says(), note);
     tree.write("proc/cmdline", "quiet pwlocks=1\n");
-    EXPECT_THAT(says(), Not(note));
+    EXPECT_THAT(says(), testing::Not(note));
 }
 
 }  // namespace

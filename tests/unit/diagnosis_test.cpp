@@ -19,7 +19,6 @@ using nlohmann::json;
 using test::busy_look;
 using test::idle_look;
 using testing::DoubleNear;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 using testing::SizeIs;
@@ -63,9 +62,9 @@ TEST(Diagnosis, SharesOutTheExactTimeOfATaskByItsSamples) {
     ran.erase(ran.begin() + 1);
     const json found = found_in(look);
     EXPECT_THAT(costs(found),
-                ElementsAre(Pair("kcryptd_crypt [dm_crypt] of kcryptd-254:0-1", DoubleNear(1, 1e-9)),
-                            Pair("other of mm_percpu_wq", DoubleNear(0.2, 1e-9)),
-                            Pair("tasklet_work of bh_wq", 0.05)));
+                testing::ElementsAre(Pair("kcryptd_crypt [dm_crypt] of kcryptd-254:0-1", DoubleNear(1, 1e-9)),
+                                     Pair("other of mm_percpu_wq", DoubleNear(0.2, 1e-9)),
+                                     Pair("tasklet_work of bh_wq", 0.05)));
     EXPECT_NEAR(found.at("unsampled"), 0.25, 1e-9) << "no tick found kworker/0:1";
 }
 
@@ -162,11 +161,11 @@ TEST(Diagnosis, BlamesNoFunctionForMoreThanTheTimeThatItTook) {
     auto look = unsampled_look();
     look.work.functions.at(0).busy = 0.2;  // kcryptd used 1.2 CPUs: another item still runs
     const json found = found_in(look);
-    EXPECT_THAT(costs(found),
-                ElementsAre(Pair("? of kcryptd-254:0-1", DoubleNear(1, 1e-9)),
-                            Pair("vmstat_update of mm_percpu_wq", DoubleNear(0.25, 1e-9)),
-                            Pair("kcryptd_crypt [dm_crypt] of kcryptd-254:0-1", DoubleNear(0.2, 1e-9)),
-                            Pair("tasklet_work of bh_wq", 0.05)));
+    EXPECT_THAT(costs(found), testing::ElementsAre(
+                                  Pair("? of kcryptd-254:0-1", DoubleNear(1, 1e-9)),
+                                  Pair("vmstat_update of mm_percpu_wq", DoubleNear(0.25, 1e-9)),
+                                  Pair("kcryptd_crypt [dm_crypt] of kcryptd-254:0-1", DoubleNear(0.2, 1e-9)),
+                                  Pair("tasklet_work of bh_wq", 0.05)));
     EXPECT_TRUE(found.at("work")[0].at("mean_ns").is_null());
     EXPECT_NEAR(named(found, "kcryptd-254:0-1").at("cpu"), 1.2, 1e-9);
     look.work.functions.clear();

@@ -10,7 +10,6 @@ namespace wq {
 namespace {
 
 using test::rule_for_all;
-using testing::ElementsAre;
 using testing::IsEmpty;
 
 class Orders : public test::Rig {
@@ -28,7 +27,7 @@ TEST_F(Orders, PinEndsWhereTheDaemonStopsAndSettingsAreKept) {
     ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
     ASSERT_TRUE(engine_->revert("writeback"));
     engine_->keep_all();
-    EXPECT_THAT(on_disk(), ElementsAre(testing::Key("kcryptd"))) << "which holds something of ours";
+    EXPECT_THAT(on_disk(), testing::ElementsAre(testing::Key("kcryptd"))) << "which holds something of ours";
     EXPECT_EQ(scope("kcryptd"), "cpu");
     restart();
     engine_->reconcile();
@@ -80,7 +79,7 @@ TEST_F(Orders, RevertOfEverythingHoldsWhatNeedsNoSettingToo) {
     EXPECT_EQ(default_scope(), "cache");
     EXPECT_EQ(state("kcryptd"), State::reverted);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_THAT(files_->asked, ElementsAre("@default=smt", "@default=cache"));
+    EXPECT_THAT(files_->asked, testing::ElementsAre("@default=smt", "@default=cache"));
 }
 
 TEST_F(Orders, RevertSaysWhereItFailsAndTriesAgain) {

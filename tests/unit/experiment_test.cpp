@@ -10,10 +10,6 @@ namespace wq {
 namespace {
 
 using testing::Contains;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::SizeIs;
 
 using ExperimentTest = test::ExperimentRig;
 
@@ -32,7 +28,7 @@ TEST_F(ExperimentTest, AllBusyTargetsAreInTheSlotEachWithItsOwnCoin) {
         run_slot();
         orders[word_["kcryptd"][0] + " " + word_["writeback"][0]]++;
     }
-    EXPECT_THAT(orders, SizeIs(4));
+    EXPECT_THAT(orders, testing::SizeIs(4));
     EXPECT_THAT(counters_.asked, Contains("attach kcryptd writeback"));
     EXPECT_EQ(std::ranges::count(counters_.asked, "attach kcryptd writeback"), 1) << "they stay loaded";
 }
@@ -91,7 +87,7 @@ TEST_F(ExperimentTest, PairsOfAllOfAClassAreOneComparison) {
         attached.insert(counters_.targets);
     }
     EXPECT_EQ(entry("kcryptd-#:#", "cache", "smt")->columns[0].worse.count, 4U) << "one of them in a slot";
-    EXPECT_THAT(attached, SizeIs(2)) << "in turn";
+    EXPECT_THAT(attached, testing::SizeIs(2)) << "in turn";
 }
 
 TEST_F(ExperimentTest, TheDefaultIsComparedLastAloneAndNotThroughCpu) {
@@ -106,11 +102,11 @@ TEST_F(ExperimentTest, TheDefaultIsComparedLastAloneAndNotThroughCpu) {
     EXPECT_EQ(experiment_->totals().undecided, 2U) << "smt and cpu on kcryptd";
     files_->asked.clear();
     run_slot();
-    EXPECT_THAT(files_->asked, Not(Contains("@default=cpu")));
-    EXPECT_THAT(files_->asked,
-                testing::AllOf(Not(IsEmpty()), testing::Each(testing::StartsWith("@default="))));
+    EXPECT_THAT(files_->asked, testing::Not(Contains("@default=cpu")));
+    EXPECT_THAT(files_->asked, testing::AllOf(testing::Not(testing::IsEmpty()),
+                                              testing::Each(testing::StartsWith("@default="))));
     EXPECT_EQ(default_scope(), "cache");
-    EXPECT_THAT(on_disk(), IsEmpty());
+    EXPECT_THAT(on_disk(), testing::IsEmpty());
 }
 
 TEST_F(ExperimentTest, ADefaultThatImprovedMovesItsFollowersButNotThoseWithAVerdict) {
@@ -163,7 +159,7 @@ TEST_F(ExperimentTest, ThreeTimesTheCostIsARest) {
     costs("smt", 4);
     run_slot();
     EXPECT_EQ(experiment_->totals().rests, 1U);
-    EXPECT_THAT(view("kcryptd")->waits, HasSubstr("more than three times the reference's"));
+    EXPECT_THAT(view("kcryptd")->waits, testing::HasSubstr("more than three times the reference's"));
     EXPECT_EQ(
         std::ranges::count_if(
             log_.lines, [](const auto& l) { return l.text.find("is paused for 60 min") != l.text.npos; }),
@@ -264,7 +260,7 @@ TEST_F(ExperimentTest, AVerdictSaysWhatTheLockAndTheKworkersWere) {
     EXPECT_EQ(smt.lock_ns, 0);
     EXPECT_EQ(cache.pools, 2U);
     EXPECT_EQ(smt.workers, 31U);
-    EXPECT_THAT(log_.lines, Contains(testing::Field(&LogLine::text, HasSubstr("; lock wait "))));
+    EXPECT_THAT(log_.lines, Contains(testing::Field(&LogLine::text, testing::HasSubstr("; lock wait "))));
     const auto line = std::ranges::find(log_.lines, Event::verdict, &LogLine::event);
     ASSERT_NE(line, log_.lines.end());
     EXPECT_THAT(line->fields, Contains(std::pair<std::string, std::string>("WQ_WORKERS_CANDIDATE", "31")));

@@ -13,7 +13,6 @@ namespace {
 
 using test::fixed;
 using test::rule_for_all;
-using testing::ElementsAre;
 
 // ---- experiment walk
 
@@ -409,12 +408,12 @@ TEST_F(ExperimentWatch, AWatchedTargetIsAloneInItsSlot) {
         std::ranges::copy_if(counters_.asked, std::back_inserter(begun),
                              [](const std::string& one) { return one.starts_with("begin "); });
         if (kept_pairs() == before) {
-            EXPECT_THAT(begun, ElementsAre("begin writeback 0", "begin writeback 1"));
+            EXPECT_THAT(begun, testing::ElementsAre("begin writeback 0", "begin writeback 1"));
             others++;
             continue;
         }
         watched++;
-        EXPECT_THAT(begun, ElementsAre("begin kcryptd 0", "begin kcryptd 1"));
+        EXPECT_THAT(begun, testing::ElementsAre("begin kcryptd 0", "begin kcryptd 1"));
         EXPECT_THAT(files_->asked, testing::AllOf(testing::Not(testing::IsEmpty()),
                                                   testing::Each(testing::StartsWith("kcryptd="))));
     }

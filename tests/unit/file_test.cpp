@@ -17,7 +17,6 @@ using test::File;
 using test::Link;
 using test::TempTree;
 using testing::HasSubstr;
-using testing::SizeIs;
 
 // ---- replace file
 
@@ -78,7 +77,7 @@ TEST(WriteOutput, HasTheModeOfAnyNewFileOrKeepsThatOfTheOldOne) {
         EXPECT_NE(stat_of(tree.path(name)).st_ino, before.st_ino) << "a rename";
         EXPECT_EQ(tree.read(name).size(), std::size_t{1} << 20);
     }
-    EXPECT_THAT(names_or_none(tree.path("out")), SizeIs(5));
+    EXPECT_THAT(names_or_none(tree.path("out")), testing::SizeIs(5));
     if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
     ASSERT_EQ(::chown(tree.path("out/a").c_str(), 65534, 65533), 0);
     ASSERT_TRUE(write_output(tree.path("out/a"), "new"));
@@ -110,7 +109,7 @@ TEST(WriteOutput, LeavesTheOldFileAndNoOtherAfterAnError) {
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().code, EFBIG);
     EXPECT_EQ(tree.read("out/a"), "old");
-    EXPECT_THAT(names_or_none(tree.path("out")), SizeIs(1));
+    EXPECT_THAT(names_or_none(tree.path("out")), testing::SizeIs(1));
 }
 
 TEST(ReadFile, RefusesMoreThanItsLimit) {

@@ -16,8 +16,6 @@ namespace {
 
 using test::File;
 using testing::HasSubstr;
-using testing::Not;
-using testing::SizeIs;
 
 constexpr const char* kId = "0123456789abcdef0123456789abcdef";
 
@@ -103,7 +101,7 @@ TEST_F(HistoryLedger, HasALineForEachCounterOfEachComparison) {
     write(ledger);
     const Outcome outcome = run();
     EXPECT_EQ(outcome.code, kOk) << outcome.err;
-    ASSERT_THAT(outcome.lines, SizeIs(4));
+    ASSERT_THAT(outcome.lines, testing::SizeIs(4));
     const FleetLine& line = outcome.lines[0];
     EXPECT_EQ(line.host, fleet_host_name(kId));
     EXPECT_EQ(line.at, one.updated);
@@ -121,8 +119,8 @@ TEST_F(HistoryLedger, HasALineForEachCounterOfEachComparison) {
     EXPECT_EQ(outcome.lines[1].key.counter, "throughput");
     EXPECT_TRUE(outcome.lines[1].key.guard);
     EXPECT_EQ(outcome.lines[1].key.tolerance, 0.01);
-    EXPECT_THAT(outcome.out, Not(HasSubstr("secret")));
-    EXPECT_THAT(outcome.out, Not(HasSubstr(kId)));
+    EXPECT_THAT(outcome.out, testing::Not(HasSubstr("secret")));
+    EXPECT_THAT(outcome.out, testing::Not(HasSubstr(kId)));
 }
 
 TEST_F(HistoryLedger, WhichComparisonsAreLines) {
@@ -138,7 +136,7 @@ TEST_F(HistoryLedger, WhichComparisonsAreLines) {
     for (const LedgerEntry& each : {anew, older, entry("apart"), other, large}) ledger.put(each);
     write(ledger);
     const auto lines = run().lines;
-    ASSERT_THAT(lines, SizeIs(5));
+    ASSERT_THAT(lines, testing::SizeIs(5));
     EXPECT_EQ(lines[0].key.kind, "anew");
     EXPECT_EQ(lines[0].own.pairs, 0U);
     EXPECT_EQ(lines[1].key.kind, "apart");

@@ -13,7 +13,6 @@ namespace wq {
 namespace {
 
 using nlohmann::json;
-using testing::IsEmpty;
 
 constexpr const char* kCpus = "sys/devices/system/cpu/";
 constexpr const char* kCgroups = "sys/fs/cgroup/";
@@ -39,7 +38,7 @@ class IsolationTest : public testing::Test {
 
 TEST_F(IsolationTest, ComesFromTheBootOptions) {
     EXPECT_TRUE(read().cpus().empty()) << "no files";
-    EXPECT_THAT(read().partitions, IsEmpty());
+    EXPECT_THAT(read().partitions, testing::IsEmpty());
     EXPECT_TRUE(read().complete);
     tree_.write(std::string(kCpus) + "isolated", "4-5\n");
     tree_.write(std::string(kCpus) + "nohz_full", "6-7\n");
@@ -77,7 +76,7 @@ TEST_F(IsolationTest, SaysSoWhereThereIsMoreThanItLooksAt) {
     }
     cgroup(path + "/rt", "isolated", "1");
     EXPECT_FALSE(read().complete);
-    EXPECT_THAT(partitions(), IsEmpty());
+    EXPECT_THAT(partitions(), testing::IsEmpty());
     // The kernel's list of isolated CPUs still contains it.
     tree_.write(std::string(kCgroups) + "cpuset.cpus.isolated", "1\n");
     EXPECT_THAT(partitions(), testing::ElementsAre("=1 isolated"));

@@ -21,7 +21,6 @@ using test::lists;
 using test::machine;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 // ---- kernel pods
 
@@ -81,9 +80,9 @@ TEST(KernelPods, StandInForTheModelIfTheyHaveAnOnlineCpu) {
 TEST(KernelPods, AreComparedWithTheModel) {
     EXPECT_THAT(unlike_model(booted_without_smt(), kTwoSockets),
                 ElementsAre(Scope::smt, Scope::cache_shard, Scope::cache));
-    EXPECT_THAT(unlike_model(booted_without_smt(), test::without(kTwoSockets, "8-15")), IsEmpty())
+    EXPECT_THAT(unlike_model(booted_without_smt(), test::without(kTwoSockets, "8-15")), testing::IsEmpty())
         << "of the CPUs that are online the model is right";
-    EXPECT_THAT(unlike_model(kernel_72(), kTwoSockets), IsEmpty()) << "nothing was read";
+    EXPECT_THAT(unlike_model(kernel_72(), kTwoSockets), testing::IsEmpty()) << "nothing was read";
 }
 
 TEST(KernelPods, MakeAPlanWhereTheModelHasNone) {

@@ -11,8 +11,6 @@ namespace wq {
 namespace {
 
 using ctl::KworkerWatch;
-using testing::ElementsAre;
-using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr const char* kWorkerFlags = "69238880";  // contains PF_WQ_WORKER
@@ -40,10 +38,11 @@ TEST_F(ReadKworkers, KnowsNameAndWork) {
     task(14, "kworker/1:0H", 'D');
     std::vector<std::tuple<int, std::string, std::string, bool, char>> all;
     for (const auto& one : read()) all.emplace_back(one.pid, one.name, one.work, one.busy, one.state);
-    EXPECT_THAT(all, ElementsAre(std::tuple(11, "kworker/0:1", "events", false, 'I'),
-                                 std::tuple(12, "kworker/u8:0", "ext4-rsv-conversion", true, 'R'),
-                                 std::tuple(13, "kworker/R-kcryptd-254:0", "kcryptd-254:0", false, 'I'),
-                                 std::tuple(14, "kworker/1:0H", "", false, 'D')));
+    EXPECT_THAT(all,
+                testing::ElementsAre(std::tuple(11, "kworker/0:1", "events", false, 'I'),
+                                     std::tuple(12, "kworker/u8:0", "ext4-rsv-conversion", true, 'R'),
+                                     std::tuple(13, "kworker/R-kcryptd-254:0", "kcryptd-254:0", false, 'I'),
+                                     std::tuple(14, "kworker/1:0H", "", false, 'D')));
 }
 
 TEST_F(ReadKworkers, KnowsTheExactTimeAndTheTicksWithoutIt) {
@@ -63,7 +62,7 @@ TEST_F(ReadKworkers, TakesNobodyWhoIsOnlyCalledSo) {
     tree_.write("proc/14x/comm", "kworker/0:3-events\n");
     tree_.write("proc/15/comm", "kworker/0:4-events\n");
     tree_.write("proc/15/stat", "15 (kworker/0:4-events");
-    EXPECT_THAT(read(), IsEmpty());
+    EXPECT_THAT(read(), testing::IsEmpty());
 }
 
 TEST_F(ReadKworkers, KnowsCpusAndWhereItSleeps) {
@@ -109,7 +108,7 @@ TEST(KworkerWatch, FollowsThoseThatComeAndGo) {
     watch.add({kworker(2, "b", 50), kworker(3, "c", 3)});
     std::vector<std::uint64_t> used;
     for (const auto& one : watch.uses()) used.push_back(one.cpu_ns);
-    EXPECT_THAT(used, ElementsAre(10, 50, 3));
+    EXPECT_THAT(used, testing::ElementsAre(10, 50, 3));
 }
 
 TEST(KworkerWatch, IsStuckOnlyInOneSleepThroughout) {
@@ -132,7 +131,7 @@ TEST(KworkerWatch, IsStuckOnlyInOneSleepThroughout) {
     ASSERT_THAT(one.uses(), SizeIs(1));
     EXPECT_TRUE(one.uses()[0].stuck);
     EXPECT_EQ(one.uses()[0].work, "flush-8:0");
-    for (const KworkerWatch* other : {&woken, &late, &idle}) EXPECT_THAT(other->uses(), IsEmpty());
+    for (const KworkerWatch* other : {&woken, &late, &idle}) EXPECT_THAT(other->uses(), testing::IsEmpty());
 }
 
 }  // namespace

@@ -20,9 +20,7 @@ namespace {
 using test::Dir;
 using test::fixed;
 using test::rule_for_all;
-using testing::Contains;
 using testing::HasSubstr;
-using testing::Key;
 using testing::Not;
 using testing::SizeIs;
 
@@ -64,7 +62,7 @@ class MetricsTest : public test::ExperimentRig {
     [[nodiscard]] std::map<std::string, double> metrics() const { return samples(text()); }
     [[nodiscard]] double value(const std::string& series) const {
         const auto all = metrics();
-        EXPECT_THAT(all, Contains(Key(series)));
+        EXPECT_THAT(all, testing::Contains(testing::Key(series)));
         return all.contains(series) ? all.at(series) : -1;
     }
     // The hash that is a label of all evidence metrics.
@@ -271,9 +269,8 @@ TEST_F(MetricsTest, TheLastVerdictOfEachClassOnThisMachine) {
     EXPECT_EQ(all.at("wq_tuned_effect_ratio{class=\"kcryptd\"" + arms + ",counter=\"latency\"}"), 0.8);
     EXPECT_EQ(all.at("wq_tuned_verdict_info{class=\"kcryptd\"" + arms + ",outcome=\"improved\"}"), 1);
     EXPECT_EQ(all.at("wq_tuned_verdict_timestamp_seconds{class=\"kcryptd\"" + arms + "}"), 2000);
-    EXPECT_THAT(
-        all,
-        Not(Contains(Key("wq_tuned_effect_lower_ratio{class=\"kcryptd\"" + arms + ",counter=\"latency\"}"))));
+    EXPECT_THAT(all, Not(testing::Contains(testing::Key("wq_tuned_effect_lower_ratio{class=\"kcryptd\"" +
+                                                        arms + ",counter=\"latency\"}"))));
     EXPECT_EQ(all.at("wq_tuned_effect_ratio{class=\"dm-#\"" + arms + ",counter=\"latency\"}"), 1.25);
     EXPECT_EQ(all.at("wq_tuned_effect_lower_ratio{class=\"dm-#\"" + arms + ",counter=\"latency\"}"), 1.125);
     EXPECT_EQ(all.at("wq_tuned_effect_upper_ratio{class=\"dm-#\"" + arms + ",counter=\"latency\"}"), 1.5);

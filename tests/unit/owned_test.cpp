@@ -12,9 +12,6 @@
 namespace wq {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-
 const Owned kEntry = {
     "kcryptd-254:0-1", 4711, {Knob::scope, "default", {"smt", "cache"}}, Attribute{Knob::strict, "0", {"1"}},
     Holder::pin,       "smt"};
@@ -108,7 +105,7 @@ TEST_F(OwnedStoreTest, IsWrittenOnlyWhereItDiffersFromTheFile) {
     later.remove(kEntry.name);
     ASSERT_TRUE(later.save());
     ASSERT_TRUE(store_.load());
-    EXPECT_THAT(store_.entries(), IsEmpty());
+    EXPECT_THAT(store_.entries(), testing::IsEmpty());
 }
 
 // A number of 2^64 or more, or a negative one, could be converted into an inode.
@@ -137,7 +134,7 @@ TEST_F(OwnedStoreTest, ThatIsNotOursIsAnErrorAndIsNeverReplaced) {
         const auto loaded = store.load();
         ASSERT_FALSE(loaded) << text;
         EXPECT_THAT(loaded.error().text, testing::HasSubstr(path_));
-        EXPECT_THAT(store.all(), IsEmpty());
+        EXPECT_THAT(store.all(), testing::IsEmpty());
         store.put(kEntry);
         EXPECT_FALSE(store.save());
         EXPECT_EQ(tree_.read("owned.json"), text) << "kept for people to look at";
@@ -150,7 +147,7 @@ TEST(Claim, OfMasksComparesSetsOfCpus) {
     Attribute mask{Knob::mask, "00,000000ff"};
     EXPECT_EQ(mask.whose("ff"), Whose::baseline);
     mask.announce("0f");
-    EXPECT_THAT(mask.claim, ElementsAre("00,000000ff", "0f"));
+    EXPECT_THAT(mask.claim, testing::ElementsAre("00,000000ff", "0f"));
     EXPECT_EQ(mask.whose("f"), Whose::ours);
     EXPECT_EQ(mask.settle("000f"), Whose::ours);
     EXPECT_EQ(mask.whose("ff"), Whose::foreign) << "somebody put it back";
@@ -160,7 +157,7 @@ TEST(Claim, OfMasksComparesSetsOfCpus) {
 TEST(Claim, HasTheWordThatTheKernelMayMakeOfIt) {
     Attribute scope{Knob::scope, "default"};
     scope.announce("cache_shard");
-    EXPECT_THAT(scope.claim, ElementsAre("default", "cache_shard", "cache"));
+    EXPECT_THAT(scope.claim, testing::ElementsAre("default", "cache_shard", "cache"));
 }
 
 }  // namespace

@@ -23,8 +23,6 @@ using test::rule_for_all;
 using test::unbound;
 using testing::ElementsAre;
 using testing::EndsWith;
-using testing::HasSubstr;
-using testing::StartsWith;
 
 const Topology kOneLlc = machine({.cores = 12, .threads = 2});
 const Topology kTwoLlcs = machine({.sockets = 2, .cores = 4, .threads = 2});
@@ -143,7 +141,7 @@ TEST(Plan, OfAWorkqueueOnTheDefaultScopeOfTheKernel) {
                                        rule_for_all(), row.size);
             EXPECT_EQ(text_of(line), text) << line.reason;
             if (text != row.on_612) continue;
-            EXPECT_THAT(line.reason, HasSubstr(row.reason));
+            EXPECT_THAT(line.reason, testing::HasSubstr(row.reason));
             if (!row.candidates.empty()) {
                 EXPECT_EQ(candidates_of(line), row.candidates);
             }
@@ -224,7 +222,7 @@ TEST(Plan, FollowsTheRule) {
     for (const auto& row : rows) {
         const PlanLine line = plan(kOneLlc, row.kernel, row.target, row.policy);
         EXPECT_EQ(text_of(line), row.plan) << line.reason;
-        EXPECT_THAT(line.reason, HasSubstr(row.reason));
+        EXPECT_THAT(line.reason, testing::HasSubstr(row.reason));
         const bool none = line.finding == Finding::unmanaged || line.finding == Finding::untouchable;
         EXPECT_EQ(line.rule ? line.rule->text() : "", none ? "" : "rules.toml:1");
         EXPECT_EQ(line.candidates.empty(), none || line.finding == Finding::pods_unknown);
@@ -241,7 +239,8 @@ TEST(Plan, IsInTheOrderOfTheTargetsEachWithItsOwnMask) {
                                          unbound(kOneLlc, Scope::cache, "all")};
     for (const PlanLine& line : make_plan({kOneLlc, kernel, policy, targets, "", 8}))
         texts.push_back(line.target.name + " " + text_of(line));
-    EXPECT_THAT(texts, ElementsAre("few in_place none cache", StartsWith("@default "), "all change set smt"));
+    EXPECT_THAT(texts, ElementsAre("few in_place none cache", testing::StartsWith("@default "),
+                                   "all change set smt"));
 }
 
 // ---- @default and its followers
@@ -343,7 +342,7 @@ TEST(PlanDefault, IsLeftToTheAdministratorOfTheCommandLine) {
     Policy named = managed({}, {});
     named.rules[0].match = {"kcryptd*"};
     EXPECT_THAT(actions(named), EndsWith("change compare smt"));
-    EXPECT_THAT(actions(managed(fixed(Scope::smt))), StartsWith(kSmt))
+    EXPECT_THAT(actions(managed(fixed(Scope::smt))), testing::StartsWith(kSmt))
         << "a rule that names a scope is newer than the command line";
 }
 

@@ -15,8 +15,6 @@ namespace {
 
 using test::File;
 using test::repeated;
-using testing::ElementsAre;
-using testing::StartsWith;
 
 PolicyErrors errors_of(const std::string& text) {
     const auto policy = test::load_texts({text});
@@ -25,7 +23,7 @@ PolicyErrors errors_of(const std::string& text) {
 
 // The one error of the document TEXT begins with "0.toml:" and ERROR.
 void expect_one_error(const std::string& text, const std::string& error) {
-    EXPECT_THAT(test::mistakes_in_texts({text}), ElementsAre(StartsWith("0.toml:" + error)))
+    EXPECT_THAT(test::mistakes_in_texts({text}), testing::ElementsAre(testing::StartsWith("0.toml:" + error)))
         << text.substr(0, 100);
 }
 
@@ -266,9 +264,10 @@ TEST(PolicyError, AllMistakesOfAllFilesAreToldInOrder) {
     std::vector<std::string> places;
     for (const PolicyError& error : policy.error())
         places.push_back(error.file.substr(tree.root().size() + 1) + ":" + std::to_string(error.line));
-    EXPECT_THAT(places, ElementsAre("a.toml:2", "a.toml:4", "a.toml:5", "a.toml:6", "b.toml:1", "gone.toml:0",
-                                    "d.toml:1", "d.toml:2"));
-    EXPECT_THAT(policy.error()[4].message, StartsWith("syntax error: ")) << "the library's own report";
+    EXPECT_THAT(places, testing::ElementsAre("a.toml:2", "a.toml:4", "a.toml:5", "a.toml:6", "b.toml:1",
+                                             "gone.toml:0", "d.toml:1", "d.toml:2"));
+    EXPECT_THAT(policy.error()[4].message, testing::StartsWith("syntax error: "))
+        << "the library's own report";
 }
 
 TEST(PolicyError, IsUnderlined) {

@@ -18,8 +18,6 @@ using namespace std::chrono_literals;
 using test::load_texts;
 using test::mistakes_in_texts;
 using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::SizeIs;
 using testing::StartsWith;
 
 std::vector<std::string> matches(const Policy& policy) {
@@ -291,10 +289,11 @@ TEST(PolicyHost, EachConditionHoldsOrSaysWhyNot) {
          "canary is 55.9552% for this host, not below 55.95%"},
     };
     for (const auto& [holds, fails, why] : cases) {
-        EXPECT_THAT(misses(holds), IsEmpty()) << holds;
+        EXPECT_THAT(misses(holds), testing::IsEmpty()) << holds;
         EXPECT_THAT(misses(fails), ElementsAre(why)) << fails;
     }
-    EXPECT_THAT(misses(R"(arch = "aarch64", cores = "<8", smt = true)"), SizeIs(2)) << "all must hold";
+    EXPECT_THAT(misses(R"(arch = "aarch64", cores = "<8", smt = true)"), testing::SizeIs(2))
+        << "all must hold";
     EXPECT_EQ(load_on({host(R"(arch = "aarch64", cores = "<8")") + "shard.size = 2\n"})->shard_size, 8U);
     EXPECT_EQ(load_on({"[[host]]\nname = \"a\"\nshard.size = 2\n"}, {})->shard_size, 2U) << "no condition";
 }
@@ -324,7 +323,7 @@ TEST(PolicyHost, AFeatureIsOneThatStatusLists) {
             features.*feature.value = true;
             return features;
         };
-        EXPECT_THAT(misses(when, facts), IsEmpty());
+        EXPECT_THAT(misses(when, facts), testing::IsEmpty());
     }
 }
 
@@ -376,7 +375,7 @@ TEST(PolicyHost, FactsAreAskedForOnceAndOnlyWhereSomethingNeedsThem) {
 TEST(PolicyHost, ANameIsTakenOnce) {
     const std::string one = host("smt = true", "one");
     const auto errors = mistakes_on_grace({one, host("", "two") + one});
-    ASSERT_THAT(errors, SizeIs(1));
+    ASSERT_THAT(errors, testing::SizeIs(1));
     EXPECT_THAT(errors[0], StartsWith("1.toml:5:8: host \"one\" already exists ("));
     EXPECT_THAT(errors[0], testing::HasSubstr("0.toml:1)"));
 }

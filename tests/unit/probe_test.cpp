@@ -10,7 +10,6 @@ namespace {
 
 using test::kernel_tree;
 using test::TempTree;
-using testing::IsEmpty;
 
 KernelInfo probe(const TempTree& tree) {
     return probe_kernel(Paths{tree.root()});
@@ -46,9 +45,9 @@ TEST(Probe, FindsNoShardsWithoutIt) {
 TEST(Probe, FindsNoScopesOnAKernelWithoutTheParameter) {
     TempTree tree(kernel_tree({}));
     tree.remove("sys/module/workqueue/parameters");
-    EXPECT_THAT(probe(tree).scopes, IsEmpty());
+    EXPECT_THAT(probe(tree).scopes, testing::IsEmpty());
     const TempTree nothing;
-    EXPECT_THAT(probe(nothing).scopes, IsEmpty());
+    EXPECT_THAT(probe(nothing).scopes, testing::IsEmpty());
     EXPECT_EQ(probe(nothing).release, "");
 }
 

@@ -22,7 +22,6 @@ using test::Daemon;
 using test::ServiceTest;
 using test::wq_path;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 TEST_F(ServiceTest, AppliesAndRestoresWhenItIsStopped) {
     for (const int signal : {SIGTERM, SIGINT}) {
@@ -31,7 +30,7 @@ TEST_F(ServiceTest, AppliesAndRestoresWhenItIsStopped) {
         EXPECT_EQ(entries().at("kcryptd").main.baseline, "default");
         EXPECT_EQ(daemon.end(signal), 0);
         EXPECT_EQ(scope(), "default\n");
-        EXPECT_THAT(entries(), IsEmpty());
+        EXPECT_THAT(entries(), testing::IsEmpty());
     }
 }
 
@@ -214,7 +213,7 @@ TEST_F(ServiceTest, TheSwitchGoesBeforeKeepAtTheEnd) {
         EXPECT_EQ(scope(), signal == SIGTERM ? "default\n" : "smt\n");
         EXPECT_TRUE(restore());
         EXPECT_EQ(scope(), "default\n");
-        EXPECT_THAT(entries(), IsEmpty());
+        EXPECT_THAT(entries(), testing::IsEmpty());
     }
 }
 

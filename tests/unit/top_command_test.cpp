@@ -28,9 +28,7 @@ namespace wq::ctl {
 namespace {
 
 using nlohmann::json;
-using testing::EndsWith;
 using testing::HasSubstr;
-using testing::Not;
 using Clock = std::chrono::steady_clock;
 
 std::vector<json> lines_of(const test::Ran& got) {
@@ -104,15 +102,15 @@ TEST(TopCommand, TextHasTheNamedAndOtherwiseLeavesTheIdleOut) {
     options.once = true;
     const auto got = run(options, monitor);
     EXPECT_THAT(got.out, HasSubstr("\nbusy "));
-    EXPECT_THAT(got.out, Not(HasSubstr("\nidle ")));
-    EXPECT_THAT(got.out, EndsWith("1 idle\n"));
+    EXPECT_THAT(got.out, testing::Not(HasSubstr("\nidle ")));
+    EXPECT_THAT(got.out, testing::EndsWith("1 idle\n"));
     EXPECT_EQ(got.err, "");
     monitor.at_ = 0;
     options.names = {"idle", "busy"};
     EXPECT_THAT(run(options, monitor).out, HasSubstr("\nidle "));
     monitor.at_ = 0;
     options.names = {"idle"};
-    EXPECT_THAT(run(options, monitor).out, Not(HasSubstr("\nbusy ")));
+    EXPECT_THAT(run(options, monitor).out, testing::Not(HasSubstr("\nbusy ")));
     monitor.at_ = 0;
     options.names = {"idle", "none"};
     const auto none = run(options, monitor);
@@ -291,7 +289,7 @@ TEST_F(TopRecording, OfSomethingElseIsAnErrorThatNamesTheLine) {
         EXPECT_THAT(refused(), HasSubstr("recording:1: not an interval of"));
     }
     tree_.write("recording", "");
-    EXPECT_THAT(refused(), EndsWith("recording: it is empty\n"));
+    EXPECT_THAT(refused(), testing::EndsWith("recording: it is empty\n"));
     tree_.remove("recording");
     EXPECT_THAT(refused(), HasSubstr("No such file"));
     tree_.add(test::Dir("recording"));

@@ -17,7 +17,6 @@ using test::kernel_tree;
 using test::TempTree;
 using test::workqueue;
 using test::wq_path;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -72,10 +71,10 @@ TEST(WorkqueueFs, NamesWorkqueuesAndNothingElse) {
     TempTree tree(
         kernel_tree({workqueue("writeback"), workqueue("kcryptd"), test::Dir("power", {File("control")})}));
     const WorkqueueFs files(Paths{tree.root()});
-    EXPECT_THAT(*files.names(), ElementsAre("@default", "kcryptd", "writeback"));
+    EXPECT_THAT(*files.names(), testing::ElementsAre("@default", "kcryptd", "writeback"));
     EXPECT_EQ(files.read("power").error().code, ENOENT) << "an order may name anything";
     tree.remove("sys/module");
-    EXPECT_THAT(*files.names(), ElementsAre("kcryptd", "writeback"));
+    EXPECT_THAT(*files.names(), testing::ElementsAre("kcryptd", "writeback"));
     tree.remove("sys");
     EXPECT_THAT(*files.names(), testing::IsEmpty());
 }
