@@ -85,7 +85,7 @@ same "counters in wq-tuned.toml(5)" \
 
 # ---- states, metrics, D-Bus, version
 
-states=$(sed -n '/name_of(State state) {/,/^}/p' daemon/targets/target.cpp | grep -oE '"[a-z-]+"' | tr -d '"' | sort)
+states=$(sed -n '/kStateNames\[\] = {/,/;/p' daemon/targets/target.h | grep -oE '"[a-z-]+"' | tr -d '"' | sort)
 same "states in wq-tunectl(1)" "$states" "$(section wq-tunectl.1 STATES | sed -nE 's/^\.It ([a-z-]+)$/\1/p' | sort)"
 # shellcheck disable=SC2016 # the backquotes are those of Markdown
 same "states in docs/json.md" "$states" "$(sed -nE 's/^\| `state` \| (`unmanaged`.*) \(STATES.*/\1/p' docs/json.md | grep -oE '[a-z-]+' | sort)"

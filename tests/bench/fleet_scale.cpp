@@ -4,7 +4,6 @@
 // `wq-tunectl fleet merge` does, and prints the number of lines, the CPU seconds per million lines, and the
 // maximum resident memory. Each file is written REPEATS times, the last time as a newer export of the same
 // hosts.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

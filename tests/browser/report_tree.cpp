@@ -3,12 +3,10 @@
 // workqueues, one of which has a name that a page must escape, and verdicts with their pairs.
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <random>
 
-#include "ctl/topology_source.h"
 #include "evidence/verdicts.h"
 #include "fake_machine.h"
 #include "machine/paths.h"

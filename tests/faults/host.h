@@ -2,8 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
-#include <set>
 #include <string>
 
 #include "../unit/fake_counters.h"

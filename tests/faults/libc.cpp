@@ -12,8 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdarg>
-#include <cstring>
-#include <map>
 
 #include "edge.h"
 

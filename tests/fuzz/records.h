@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include "../unit/fake_log.h"
 #include "evidence/verdicts.h"

@@ -47,25 +47,11 @@ put sys/devices/system/node/node0/cpumap ff
 for cpu in 0 1 2 3 4 5 6 7; do
   core=$((cpu % 4))
   mask=$(printf '%08x' $((1 << core | 1 << (core + 4))))
-  put $cpus/cpu$cpu/topology/core_id $core
-  put $cpus/cpu$cpu/topology/physical_package_id 0
-  for file in thread_siblings core_cpus; do
-    put $cpus/cpu$cpu/topology/$file "$mask"
-    put $cpus/cpu$cpu/topology/${file}_list "$core,$((core + 4))"
-  done
-  for file in core_siblings package_cpus; do
-    put $cpus/cpu$cpu/topology/$file 000000ff
-    put $cpus/cpu$cpu/topology/${file}_list 0-7
-  done
-  for index in 0 1; do
-    put $cpus/cpu$cpu/cache/index$index/level $((1 + 2 * index))
-    put $cpus/cpu$cpu/cache/index$index/type Unified
-    put $cpus/cpu$cpu/cache/index$index/size 32768K
-  done
-  put $cpus/cpu$cpu/cache/index0/shared_cpu_map "$mask"
-  put $cpus/cpu$cpu/cache/index0/shared_cpu_list "$core,$((core + 4))"
-  put $cpus/cpu$cpu/cache/index1/shared_cpu_map 000000ff
-  put $cpus/cpu$cpu/cache/index1/shared_cpu_list 0-7
+  put $cpus/cpu$cpu/topology/thread_siblings "$mask"
+  put $cpus/cpu$cpu/topology/core_siblings ff
+  put $cpus/cpu$cpu/cache/index0/level 3
+  put $cpus/cpu$cpu/cache/index0/type Unified
+  put $cpus/cpu$cpu/cache/index0/shared_cpu_map ff
 done
 wq=sys/devices/virtual/workqueue
 put $wq/cpumask ff

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Numbers, texts and sets: the small parts of base/ and policy/.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -12,9 +11,6 @@
 #include <set>
 #include <string>
 
-#include "base/cpu_set.h"
-#include "base/text.h"
-#include "machine/workqueue.h"
 #include "policy/quantity.h"
 
 namespace wq {

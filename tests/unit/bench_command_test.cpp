@@ -2,40 +2,31 @@
 #include "ctl/lab/bench.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include <algorithm>
 #include <csignal>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/file.h"
-#include "ctl/command.h"
 #include "fake_bench.h"
 #include "fake_counters.h"
-#include "owned/owned.h"
-#include "owned/writer.h"
 #include "run_command.h"
 
 namespace wq::ctl {
 namespace {
 
 using nlohmann::json;
-using test::Dir;
 using test::File;
 using test::Ran;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
 std::vector<test::Entry> entries_of_tree() {
     auto out = test::kernel_tree({test::workqueue("kcryptd-254:70-2"), test::workqueue("writeback")});
     out.push_back(test::cpu_tree({.cores = 4, .threads = 2}));
-    out.push_back(Dir("proc/1", {File("comm", "kworker/u16:0-events\n")}));
+    out.push_back(test::Dir("proc/1", {File("comm", "kworker/u16:0-events\n")}));
     out.push_back(File("proc/sys/kernel/osrelease", "6.12.107\n"));
     out.push_back(File("proc/sys/kernel/hostname", "secret-host\n"));
     return out;
@@ -82,7 +73,7 @@ class BenchCommand : public testing::Test {
     void expect_nothing_left(const std::string& when = "") const {
         for (const char* file : {"dev/crypt", "dev/ram", "dev/driver", kLeft})
             EXPECT_FALSE(tree_.exists(file)) << file << " " << when;
-        EXPECT_THAT(on_disk(), IsEmpty()) << when;
+        EXPECT_THAT(on_disk(), testing::IsEmpty()) << when;
     }
 
     test::TempTree tree_{entries_of_tree()};

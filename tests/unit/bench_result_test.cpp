@@ -2,7 +2,6 @@
 #include "ctl/lab/bench.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 namespace wq::lab {
 namespace {

@@ -5,13 +5,9 @@
 
 #include "ctl/options.h"
 #include "fake_machine.h"
-#include "temp_tree.h"
 
 namespace wq {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 TEST(BootCommand, NamesPwlocksWhereTheKernelHasThemAndCpusAreIsolated) {
     test::TempTree tree{test::kernel_tree({}, "cache", "8", "ffffff")};
@@ -24,7 +20,7 @@ TEST(BootCommand, NamesPwlocksWhereTheKernelHasThemAndCpusAreIsolated) {
         EXPECT_EQ(ctl::plan_boot(options), ctl::kOk);
         return testing::internal::GetCapturedStdout();
     };
-    const auto note = HasSubstr("this kernel has pwlocks= (CONFIG_PWLOCKS)");
+    const auto note = testing::HasSubstr("this kernel has pwlocks= (CONFIG_PWLOCKS)");
     btf* types = btf__new_empty();
     btf__add_func(types, "pwlocks_setup", BTF_FUNC_STATIC,
                   btf__add_func_proto(types, btf__add_int(types, "int", 4, BTF_INT_SIGNED)));
@@ -32,11 +28,11 @@ TEST(BootCommand, NamesPwlocksWhereTheKernelHasThemAndCpusAreIsolated) {
     const auto* data = static_cast<const char*>(btf__raw_data(types, &size));
     tree.write("sys/kernel/btf/vmlinux", std::string(data, size));
     btf__free(types);
-    EXPECT_THAT(says(), Not(note));
+    EXPECT_THAT(says(), testing::Not(note));
     tree.write("sys/devices/system/cpu/nohz_full", "2-3\n");
     EXPECT_THAT(says(), note);
     tree.write("proc/cmdline", "quiet pwlocks=1\n");
-    EXPECT_THAT(says(), Not(note));
+    EXPECT_THAT(says(), testing::Not(note));
 }
 
 }  // namespace

@@ -12,10 +12,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 found=""
-resolve() { # KERNEL OBJECT...
-  local kernel=$1
+resolve() { # OPTION-OF-CLANG OBJECT...
+  "$clang" -target bpf -g "$1" -c "$here/btf/kernel.c" -o "$work/kernel.o"
   shift
-  "$clang" -target bpf -g -c "$here/btf/kernel-$kernel.c" -o "$work/kernel.o"
   "$bpftool" gen min_core_btf "$work/kernel.o" "$work/used.btf" "$@"
   found=$("$bpftool" btf dump file "$work/used.btf")
 }
@@ -31,7 +30,7 @@ common() {
   done
 }
 
-resolve 6.6 "$@"
+resolve -ULIKE_7_3 "$@"
 common
 has "'unbound_attrs'"
 has "'WQ_UNBOUND' val=2$"
@@ -39,7 +38,7 @@ has "'__WQ_ORDERED' val=131072$"
 has "'WQ_AFFN_NUMA' val=4$"
 has_not "'WQ_AFFN_CACHE_SHARD'"
 
-resolve 7.3 "$@"
+resolve -DLIKE_7_3 "$@"
 common
 has "'attrs'"
 has_not "'unbound_attrs'"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // conf/org.wqtuned1.conf: the bus delivers to the daemon only what root sends.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -14,11 +13,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <functional>
 #include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "as_nobody.h"
 #include "service/bus.h"
@@ -254,19 +250,12 @@ bool in_time(unsigned seconds, const std::function<bool()>& run) {
     return status == 0;
 }
 
-class BusSilent : public testing::Test {
-  protected:
-    SilentBus bus_;
-};
-
-TEST_F(BusSilent, IsNotOpened) {
+TEST(BusSilent, IsNotOpenedAndDoesNotKeepTheDaemonFromStartingWorkingAndStopping) {
+    const SilentBus there;
     EXPECT_TRUE(in_time(10, [] {
         const auto bus = open_system_bus();
         return !bus && bus.error().code == ETIMEDOUT;
     }));
-}
-
-TEST_F(BusSilent, DoesNotKeepTheDaemonFromStartingWorkingAndStopping) {
     EXPECT_TRUE(in_time(10, [] {
         Journal journal;
         sd_event* event = nullptr;

@@ -12,7 +12,6 @@ namespace wq {
 namespace {
 
 using test::fixed;
-using test::machine;
 using test::rule_for_all;
 
 constexpr std::int64_t kNow = 1'000'000'000;
@@ -64,7 +63,7 @@ class CandidatesTest : public testing::Test {
     }
     void tune() { policy_ = rule_for_all({}); }
 
-    Topology topology_ = machine({.sockets = 2, .cores = 24, .threads = 2, .one_node = true});
+    Topology topology_ = test::machine({.sockets = 2, .cores = 24, .threads = 2, .one_node = true});
     KernelInfo kernel_ = test::kernel_72();
     Policy policy_ = rule_for_all({.candidates = {Scope::cache}});
     Scope was_ = Scope::cache_shard;

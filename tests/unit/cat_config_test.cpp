@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>

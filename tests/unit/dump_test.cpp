@@ -2,9 +2,7 @@
 #include "ctl/observe/dump_command.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "ctl/options.h"
 #include "run_command.h"
 #include "temp_tree.h"
 
@@ -14,7 +12,6 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 using testing::HasSubstr;
-using testing::Not;
 using testing::SizeIs;
 
 DumpedPool own_pool(int id, unsigned cpu, int nice, bool bh) {
@@ -156,9 +153,9 @@ TEST(Dump, PerCpuWorkOnAnotherPoolIsShown) {
     KernelDump dump = sample();
     dump.workqueues = {workqueue("moved\x1b[2J", "per-cpu", {{0, 4}, {1, 4}})};
     const auto text = kernel_dump_text(dump, kernel(), 80, false);
-    EXPECT_THAT(text, Not(HasSubstr("\x1b"))) << "no control character reaches the terminal";
+    EXPECT_THAT(text, testing::Not(HasSubstr("\x1b"))) << "no control character reaches the terminal";
     EXPECT_THAT(text, HasSubstr("4: 0-1"));
-    EXPECT_THAT(text, Not(HasSubstr("own")));
+    EXPECT_THAT(text, testing::Not(HasSubstr("own")));
 }
 
 TEST(Dump, IsOfTheRunningKernelOnly) {

@@ -5,29 +5,20 @@
 #include <cerrno>
 
 #include "fake_rig.h"
-#include "targets/engine.h"
 
 namespace wq {
 namespace {
 
 using test::rule_for_all;
-using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 class Orders : public test::Rig {
   protected:
-    Orders() {
-        engine_->set_policy(rule_for_all({}));
-        engine_->reconcile();
-    }
-    void apply_the_plan() {
-        engine_->set_policy(rule_for_all());
-        engine_->reconcile();
-    }
+    Orders() { use(rule_for_all({})); }
+    void apply_the_plan() { use(rule_for_all()); }
     static void expect_refused(const Status& done, const std::string& why, int code) {
         ASSERT_FALSE(done);
-        EXPECT_THAT(done.error().text, HasSubstr(why));
+        EXPECT_THAT(done.error().text, testing::HasSubstr(why));
         EXPECT_EQ(done.error().code, code);
     }
 };
@@ -36,7 +27,7 @@ TEST_F(Orders, PinEndsWhereTheDaemonStopsAndSettingsAreKept) {
     ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
     ASSERT_TRUE(engine_->revert("writeback"));
     engine_->keep_all();
-    EXPECT_THAT(on_disk(), ElementsAre(testing::Key("kcryptd"))) << "which holds something of ours";
+    EXPECT_THAT(on_disk(), testing::ElementsAre(testing::Key("kcryptd"))) << "which holds something of ours";
     EXPECT_EQ(scope("kcryptd"), "cpu");
     restart();
     engine_->reconcile();
@@ -81,18 +72,14 @@ TEST_F(Orders, RevertHoldsTheBaselineUntilAReload) {
 // A workqueue without a setting of ours is held too: it follows @default, and while @default is held it would
 // otherwise get a plan of its own.
 TEST_F(Orders, RevertOfEverythingHoldsWhatNeedsNoSettingToo) {
-    Policy policy = rule_for_all();
-    policy.default_scope.manage = true;
-    policy.default_scope.wish = test::planned();
-    engine_->set_policy(policy);
-    engine_->reconcile();
+    use(managed());
     ASSERT_EQ(state("kcryptd"), State::as_planned);
     ASSERT_TRUE(engine_->revert(std::nullopt));
     engine_->reconcile();
     EXPECT_EQ(default_scope(), "cache");
     EXPECT_EQ(state("kcryptd"), State::reverted);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_THAT(files_->asked, ElementsAre("@default=smt", "@default=cache"));
+    EXPECT_THAT(files_->asked, testing::ElementsAre("@default=smt", "@default=cache"));
 }
 
 TEST_F(Orders, RevertSaysWhereItFailsAndTriesAgain) {
@@ -191,8 +178,7 @@ TEST_F(Orders, ThatFailLeaveThePlanInForce) {
     kernel_ = test::kernel_72();
     restart();
     files_->prefixes = true;  // claims to have cache_shard, but does not
-    engine_->set_policy(rule_for_all(test::fixed(Scope::smt)));
-    engine_->reconcile();
+    use(rule_for_all(test::fixed(Scope::smt)));
     ASSERT_EQ(scope("kcryptd"), "smt");
     EXPECT_FALSE(engine_->pin("kcryptd", "cache_shard"));
     engine_->reconcile();

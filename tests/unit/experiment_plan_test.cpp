@@ -2,19 +2,13 @@
 #include "ctl/commands/shown.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "fake_machine.h"
 
 namespace wq::ctl {
 namespace {
 
-using test::default_target;
-using test::fixed;
-using test::kernel_612;
-using test::kernel_72;
 using test::machine;
-using test::rule_for_all;
 using test::unbound;
 using testing::ElementsAre;
 
@@ -22,9 +16,9 @@ using testing::ElementsAre;
 struct Rig {
     explicit Rig(const ScopeWish& wish = {}) {
         machine.topology = test::machine({.cores = 12, .threads = 2});
-        machine.kernel = kernel_612();
-        machine.policy = rule_for_all(wish);
-        machine.targets = {default_target(machine.topology, Scope::cache),
+        machine.kernel = test::kernel_612();
+        machine.policy = test::rule_for_all(wish);
+        machine.targets = {test::default_target(machine.topology, Scope::cache),
                            unbound(machine.topology, Scope::cache, "kcryptd"),
                            unbound(machine.topology, Scope::cache, "writeback")};
     }
@@ -61,7 +55,7 @@ TEST(ExperimentPlan, AnUndecidedCandidateMayMeetALaterOne) {
         cpus |= topology.llcs.at(2 * node + 1).cpus;
         topology.nodes.push_back({node, cpus});
     }
-    rig.machine.kernel = kernel_72();
+    rig.machine.kernel = test::kernel_72();
     rig.machine.targets = {unbound(topology, Scope::system, "kcryptd")};
     const ExperimentPlan plan = rig.plan();
     EXPECT_THAT(plan.targets[0].candidates, ElementsAre("cache_shard", "cache", "numa", "smt", "cpu"));

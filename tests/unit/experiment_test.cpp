@@ -4,35 +4,19 @@
 
 #include <gmock/gmock.h>
 
-#include <cstdint>
-
 #include "fake_experiment.h"
 
 namespace wq {
 namespace {
 
 using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::SizeIs;
 
-class ExperimentTest : public test::ExperimentRig {
-  protected:
-    // The words written to the files in one slot, in order.
-    std::vector<std::string> writes_of_slot() {
-        EXPECT_TRUE(run_to_slot());
-        files_->asked.clear();
-        run_slot();
-        return files_->asked;
-    }
-};
+using ExperimentTest = test::ExperimentRig;
 
 TEST_F(ExperimentTest, TrafficIsWhatAWindowNeeds) {
     pace_ = [](const std::string& name, const auto&) { return name == "kcryptd" ? 135.0 : 132.0; };
     ASSERT_TRUE(run_to_slot());  // requires 200 items in the measured 1.5 s
-    EXPECT_THAT(counters_.targets, ElementsAre("kcryptd"));
+    EXPECT_THAT(counters_.targets, testing::ElementsAre("kcryptd"));
     EXPECT_EQ(state("kcryptd"), State::comparing);
     EXPECT_EQ(state("writeback"), State::waiting);
 }
@@ -44,7 +28,7 @@ TEST_F(ExperimentTest, AllBusyTargetsAreInTheSlotEachWithItsOwnCoin) {
         run_slot();
         orders[word_["kcryptd"][0] + " " + word_["writeback"][0]]++;
     }
-    EXPECT_THAT(orders, SizeIs(4));
+    EXPECT_THAT(orders, testing::SizeIs(4));
     EXPECT_THAT(counters_.asked, Contains("attach kcryptd writeback"));
     EXPECT_EQ(std::ranges::count(counters_.asked, "attach kcryptd writeback"), 1) << "they stay loaded";
 }
@@ -103,7 +87,7 @@ TEST_F(ExperimentTest, PairsOfAllOfAClassAreOneComparison) {
         attached.insert(counters_.targets);
     }
     EXPECT_EQ(entry("kcryptd-#:#", "cache", "smt")->columns[0].worse.count, 4U) << "one of them in a slot";
-    EXPECT_THAT(attached, SizeIs(2)) << "in turn";
+    EXPECT_THAT(attached, testing::SizeIs(2)) << "in turn";
 }
 
 TEST_F(ExperimentTest, TheDefaultIsComparedLastAloneAndNotThroughCpu) {
@@ -118,11 +102,11 @@ TEST_F(ExperimentTest, TheDefaultIsComparedLastAloneAndNotThroughCpu) {
     EXPECT_EQ(experiment_->totals().undecided, 2U) << "smt and cpu on kcryptd";
     files_->asked.clear();
     run_slot();
-    EXPECT_THAT(files_->asked, Not(Contains("@default=cpu")));
-    EXPECT_THAT(files_->asked,
-                testing::AllOf(Not(IsEmpty()), testing::Each(testing::StartsWith("@default="))));
+    EXPECT_THAT(files_->asked, testing::Not(Contains("@default=cpu")));
+    EXPECT_THAT(files_->asked, testing::AllOf(testing::Not(testing::IsEmpty()),
+                                              testing::Each(testing::StartsWith("@default="))));
     EXPECT_EQ(default_scope(), "cache");
-    EXPECT_THAT(on_disk(), IsEmpty());
+    EXPECT_THAT(on_disk(), testing::IsEmpty());
 }
 
 TEST_F(ExperimentTest, ADefaultThatImprovedMovesItsFollowersButNotThoseWithAVerdict) {
@@ -175,7 +159,7 @@ TEST_F(ExperimentTest, ThreeTimesTheCostIsARest) {
     costs("smt", 4);
     run_slot();
     EXPECT_EQ(experiment_->totals().rests, 1U);
-    EXPECT_THAT(view("kcryptd")->waits, HasSubstr("more than three times the reference's"));
+    EXPECT_THAT(view("kcryptd")->waits, testing::HasSubstr("more than three times the reference's"));
     EXPECT_EQ(
         std::ranges::count_if(
             log_.lines, [](const auto& l) { return l.text.find("is paused for 60 min") != l.text.npos; }),
@@ -256,28 +240,17 @@ TEST_F(ExperimentTest, EveryFourthPairOfTheWatchIsLong) {
     EXPECT_EQ(std::ranges::count(lengths, 61), 2);
 }
 
-// The lock and the kworkers of a target's windows, by the word in its file.
-struct Seen {
-    double lock;
-    unsigned workers;
-};
-class ExperimentSeen : public ExperimentTest {
-  protected:
-    ExperimentSeen() {
-        costs("smt", 0.8);
-        counters_.count = [this](const std::string& target, unsigned slot) {
-            const std::string& word = word_[target][slot];
-            WorkCount out = window(target, word);
-            std::tie(out.lock, out.workers) = std::pair(seen_[word].lock, seen_[word].workers);
-            out.pools = word == "smt" ? 12 : 2;
-            return out;
-        };
-        start_alone();
-    }
-    std::map<std::string, Seen> seen_{{"default", {340, 9}}, {"smt", {40, 31}}};
-};
-
-TEST_F(ExperimentSeen, AVerdictSaysWhatTheLockAndTheKworkersWere) {
+TEST_F(ExperimentTest, AVerdictSaysWhatTheLockAndTheKworkersWere) {
+    costs("smt", 0.8);
+    counters_.count = [this](const std::string& target, unsigned slot) {
+        const std::string& word = word_[target][slot];
+        WorkCount out = window(target, word);
+        out.lock = word == "smt" ? 40 : 340;
+        out.workers = word == "smt" ? 31 : 9;
+        out.pools = word == "smt" ? 12 : 2;
+        return out;
+    };
+    start_alone();
     EXPECT_FALSE(view("kcryptd")->contention) << "no pair yet";
     ASSERT_TRUE(run_to_verdict());
     ASSERT_TRUE(last().contention);
@@ -287,7 +260,7 @@ TEST_F(ExperimentSeen, AVerdictSaysWhatTheLockAndTheKworkersWere) {
     EXPECT_EQ(smt.lock_ns, 0);
     EXPECT_EQ(cache.pools, 2U);
     EXPECT_EQ(smt.workers, 31U);
-    EXPECT_THAT(log_.lines, Contains(testing::Field(&LogLine::text, HasSubstr("; lock wait "))));
+    EXPECT_THAT(log_.lines, Contains(testing::Field(&LogLine::text, testing::HasSubstr("; lock wait "))));
     const auto line = std::ranges::find(log_.lines, Event::verdict, &LogLine::event);
     ASSERT_NE(line, log_.lines.end());
     EXPECT_THAT(line->fields, Contains(std::pair<std::string, std::string>("WQ_WORKERS_CANDIDATE", "31")));

@@ -2,7 +2,6 @@
 // Many targets and long periods, with simulated counters and clocks; the slots of the watch.
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <iterator>
@@ -14,13 +13,6 @@ namespace {
 
 using test::fixed;
 using test::rule_for_all;
-using testing::AllOf;
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::StartsWith;
 
 // ---- experiment walk
 
@@ -119,7 +111,7 @@ TEST_F(ExperimentWalk, WhatCostsTheOthersMoreRegressesAlsoIfItIsBetterItself) {
         run(30);
         EXPECT_EQ(state("kcryptd"), State::reverted);
         EXPECT_EQ(scope("kcryptd"), "default (cache)");
-        EXPECT_THAT(reason("kcryptd"), HasSubstr("smt against cache: regressed, others "));
+        EXPECT_THAT(reason("kcryptd"), testing::HasSubstr("smt against cache: regressed, others "));
         ASSERT_TRUE(run_until([this] { return is_settled("writeback"); }, 1800));
         EXPECT_EQ(entry("writeback", "cache", "smt")->judgement, Judgement::undecided);
         EXPECT_EQ(experiment_->totals().improved, 0U);
@@ -416,13 +408,14 @@ TEST_F(ExperimentWatch, AWatchedTargetIsAloneInItsSlot) {
         std::ranges::copy_if(counters_.asked, std::back_inserter(begun),
                              [](const std::string& one) { return one.starts_with("begin "); });
         if (kept_pairs() == before) {
-            EXPECT_THAT(begun, ElementsAre("begin writeback 0", "begin writeback 1"));
+            EXPECT_THAT(begun, testing::ElementsAre("begin writeback 0", "begin writeback 1"));
             others++;
             continue;
         }
         watched++;
-        EXPECT_THAT(begun, ElementsAre("begin kcryptd 0", "begin kcryptd 1"));
-        EXPECT_THAT(files_->asked, AllOf(Not(IsEmpty()), Each(StartsWith("kcryptd="))));
+        EXPECT_THAT(begun, testing::ElementsAre("begin kcryptd 0", "begin kcryptd 1"));
+        EXPECT_THAT(files_->asked, testing::AllOf(testing::Not(testing::IsEmpty()),
+                                                  testing::Each(testing::StartsWith("kcryptd="))));
     }
     EXPECT_EQ(watched, 4U);
     EXPECT_GT(others, 100U);

@@ -6,12 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "fake_machine.h"
-#include "temp_tree.h"
 
 namespace wq {
 namespace {
-
-using test::TempTree;
 
 // Writes BTF of a kernel to a tree and reads its features.
 class FeaturesTest : public testing::Test {
@@ -30,7 +27,7 @@ class FeaturesTest : public testing::Test {
     }
 
     static constexpr const char* kFile = "sys/kernel/btf/vmlinux";
-    TempTree tree_;
+    test::TempTree tree_;
     btf* types_ = btf__new_empty();
     int int_ = btf__add_int(types_, "int", 4, BTF_INT_SIGNED);
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -18,8 +17,6 @@ using test::File;
 using test::Link;
 using test::TempTree;
 using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
 
 // ---- replace file
 
@@ -27,19 +24,6 @@ struct stat stat_of(const std::string& path) {
     struct stat st = {};
     EXPECT_EQ(::lstat(path.c_str(), &st), 0) << path;
     return st;
-}
-
-// A rename, so that no reader sees half a file.
-TEST(ReplaceFile, MakesAFileThatOthersMayRead) {
-    const TempTree tree{File("a.new", "half of a long fi")};  // a killed daemon left it
-    ASSERT_TRUE(replace_file(tree.path("a"), "text\n"));
-    EXPECT_EQ(tree.read("a"), "text\n");
-    EXPECT_EQ(stat_of(tree.path("a")).st_mode & 07777, 0644U);
-    EXPECT_FALSE(tree.exists("a.new"));
-    const ino_t before = stat_of(tree.path("a")).st_ino;
-    ASSERT_TRUE(replace_file(tree.path("a"), std::string(1 << 20, 'x')));
-    EXPECT_NE(stat_of(tree.path("a")).st_ino, before);
-    EXPECT_EQ(tree.read("a").size(), std::size_t{1} << 20);
 }
 
 // The folder of the metrics may belong to another user.
@@ -93,7 +77,7 @@ TEST(WriteOutput, HasTheModeOfAnyNewFileOrKeepsThatOfTheOldOne) {
         EXPECT_NE(stat_of(tree.path(name)).st_ino, before.st_ino) << "a rename";
         EXPECT_EQ(tree.read(name).size(), std::size_t{1} << 20);
     }
-    EXPECT_THAT(names_or_none(tree.path("out")), SizeIs(5));
+    EXPECT_THAT(names_or_none(tree.path("out")), testing::SizeIs(5));
     if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
     ASSERT_EQ(::chown(tree.path("out/a").c_str(), 65534, 65533), 0);
     ASSERT_TRUE(write_output(tree.path("out/a"), "new"));
@@ -125,7 +109,7 @@ TEST(WriteOutput, LeavesTheOldFileAndNoOtherAfterAnError) {
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().code, EFBIG);
     EXPECT_EQ(tree.read("out/a"), "old");
-    EXPECT_THAT(names_or_none(tree.path("out")), SizeIs(1));
+    EXPECT_THAT(names_or_none(tree.path("out")), testing::SizeIs(1));
 }
 
 TEST(ReadFile, RefusesMoreThanItsLimit) {
@@ -170,7 +154,7 @@ TEST(NamesIn, NameTheFolderThatCannotBeRead) {
         ASSERT_FALSE(names) << name;
         EXPECT_EQ(names.error().code, code);
         EXPECT_THAT(names.error().text, HasSubstr(tree.path(name)));
-        EXPECT_THAT(names_or_none(tree.path(name)), IsEmpty());
+        EXPECT_THAT(names_or_none(tree.path(name)), testing::IsEmpty());
     }
 }
 

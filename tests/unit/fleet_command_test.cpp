@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The command `wq-tunectl fleet`, on files.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/file.h"
 #include "ctl/fleet/fleet.h"
 #include "fake_machine.h"
 #include "fleet_lines.h"
 #include "plan/plan.h"
 #include "policy/load_policy.h"
 #include "run_command.h"
-#include "temp_tree.h"
 
 namespace wq::ctl {
 namespace {
@@ -27,9 +24,7 @@ using test::measured;
 using test::Ran;
 using test::TempTree;
 using testing::AllOf;
-using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
 
@@ -152,11 +147,11 @@ TEST_F(FleetCommand, NamesFileAndLineOfEachBadLineAndMergesTheRest) {
     EXPECT_EQ(ran.code, kFailure);
     EXPECT_EQ(json::parse(ran.out)["hosts"], 4) << "the last line has no line feed";
     EXPECT_THAT(lines_of(ran.err),
-                ElementsAre("wq-tunectl: " + bad + ":2: version 2; this program reads 1",
-                            "wq-tunectl: " + bad + ":3: no JSON object, or cut off",
-                            "wq-tunectl: " + bad + ":5: longer than 65536 bytes",
-                            "wq-tunectl: " + bad + ":6: no JSON object, or cut off",
-                            AllOf(StartsWith("wq-tunectl: "), HasSubstr("absent: No such file"))));
+                testing::ElementsAre("wq-tunectl: " + bad + ":2: version 2; this program reads 1",
+                                     "wq-tunectl: " + bad + ":3: no JSON object, or cut off",
+                                     "wq-tunectl: " + bad + ":5: longer than 65536 bytes",
+                                     "wq-tunectl: " + bad + ":6: no JSON object, or cut off",
+                                     AllOf(StartsWith("wq-tunectl: "), HasSubstr("absent: No such file"))));
     // At most twenty of them.
     std::string text;
     for (int i = 0; i < 100; i++) text += "nonsense\n";
@@ -343,7 +338,7 @@ TEST_F(FleetCommand, MergedLinesOfTheContractCountButMakeNoRule) {
     const Ran shown = run({"show", "--json", merged});
     EXPECT_EQ(shown.code, kOk);
     EXPECT_THAT(lines_of(shown.err),
-                ElementsAre(StartsWith("wq-tunectl: " + merged + ":1: it lacks \"guard\"")));
+                testing::ElementsAre(StartsWith("wq-tunectl: " + merged + ":1: it lacks \"guard\"")));
     json row = json::parse(run({"show", "--json", ledgers}).out);
     row["hosts_better"] = row["hosts_worse"] = nullptr;
     EXPECT_EQ(json::parse(shown.out), row);
@@ -367,7 +362,7 @@ TEST_F(FleetCommand, TellsWhatWasLearnedAgainstAPolicy) {
     step.reference = "smt";
     step.candidate = "cpu";
     const std::string steps = run({"policy", hosts("b", 40, -0.02), hosts("c", 40, -0.02, step)}).out;
-    EXPECT_THAT(steps, Not(HasSubstr("Against what a policy")));
+    EXPECT_THAT(steps, testing::Not(HasSubstr("Against what a policy")));
     EXPECT_EQ(planned(steps, "kcryptd-254:0-1"), "set cpu");
     EXPECT_THAT(steps, HasSubstr("\nevidence = \"smt (policy) -> cpu, latency, better"));
 }
@@ -412,7 +407,7 @@ TEST_F(FleetCommand, WhatNoConditionsCanNameIsNotARule) {
         change(key);
         const std::string policy = run({"policy", hosts("a", 40, -0.02, key)}).out;
         EXPECT_EQ(planned(policy, "kcryptd-254:0-1"), "leave") << policy;
-        EXPECT_THAT(policy, AllOf(HasSubstr("0 rules passed"), Not(HasSubstr("[[host]]")),
+        EXPECT_THAT(policy, AllOf(HasSubstr("0 rules passed"), testing::Not(HasSubstr("[[host]]")),
                                   HasSubstr("\n# Enough evidence, but"), HasSubstr("latency, better: E ")));
     }
 }

@@ -3,10 +3,8 @@
 // tree:
 // `## ` a comment, `$ ` a command, then its output and, unless it is 0, its exit code. `## machine: NAME`
 // selects the tree. With WQ_TUNED_REWRITE_GOLDEN=1 the outputs are written again instead of compared.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <systemd/sd-id128.h>
 
 #include <sstream>
 
-#include "base/file.h"
 #include "ctl/fleet/fleet.h"
 #include "ctl/topology_source.h"
 #include "evidence/ledger.h"
@@ -16,12 +14,8 @@
 namespace wq::ctl {
 namespace {
 
-using test::CpuTree;
 using test::File;
-using test::TempTree;
 using testing::HasSubstr;
-using testing::Not;
-using testing::SizeIs;
 
 constexpr const char* kId = "0123456789abcdef0123456789abcdef";
 
@@ -89,12 +83,13 @@ class HistoryLedger : public testing::Test {
         return outcome;
     }
 
-    TempTree tree_{test::cpu_tree(CpuTree{.cores = 4, .threads = 2}),
-                   File("proc/sys/kernel/osrelease", "6.12.57+deb13-amd64\n"),
-                   File("proc/sys/kernel/arch", "x86_64\n"),
-                   File("proc/sys/kernel/hostname", "secret\n"),
-                   File("etc/machine-id", std::string(kId) + "\n"),
-                   File("proc/cpuinfo", "vendor_id\t: GenuineIntel\nmodel name\t: A CPU\nflags\t: fpu\n")};
+    test::TempTree tree_{
+        test::cpu_tree(test::CpuTree{.cores = 4, .threads = 2}),
+        File("proc/sys/kernel/osrelease", "6.12.57+deb13-amd64\n"),
+        File("proc/sys/kernel/arch", "x86_64\n"),
+        File("proc/sys/kernel/hostname", "secret\n"),
+        File("etc/machine-id", std::string(kId) + "\n"),
+        File("proc/cpuinfo", "vendor_id\t: GenuineIntel\nmodel name\t: A CPU\nflags\t: fpu\n")};
     Options options_;
 };
 
@@ -106,7 +101,7 @@ TEST_F(HistoryLedger, HasALineForEachCounterOfEachComparison) {
     write(ledger);
     const Outcome outcome = run();
     EXPECT_EQ(outcome.code, kOk) << outcome.err;
-    ASSERT_THAT(outcome.lines, SizeIs(4));
+    ASSERT_THAT(outcome.lines, testing::SizeIs(4));
     const FleetLine& line = outcome.lines[0];
     EXPECT_EQ(line.host, fleet_host_name(kId));
     EXPECT_EQ(line.at, one.updated);
@@ -124,8 +119,8 @@ TEST_F(HistoryLedger, HasALineForEachCounterOfEachComparison) {
     EXPECT_EQ(outcome.lines[1].key.counter, "throughput");
     EXPECT_TRUE(outcome.lines[1].key.guard);
     EXPECT_EQ(outcome.lines[1].key.tolerance, 0.01);
-    EXPECT_THAT(outcome.out, Not(HasSubstr("secret")));
-    EXPECT_THAT(outcome.out, Not(HasSubstr(kId)));
+    EXPECT_THAT(outcome.out, testing::Not(HasSubstr("secret")));
+    EXPECT_THAT(outcome.out, testing::Not(HasSubstr(kId)));
 }
 
 TEST_F(HistoryLedger, WhichComparisonsAreLines) {
@@ -141,7 +136,7 @@ TEST_F(HistoryLedger, WhichComparisonsAreLines) {
     for (const LedgerEntry& each : {anew, older, entry("apart"), other, large}) ledger.put(each);
     write(ledger);
     const auto lines = run().lines;
-    ASSERT_THAT(lines, SizeIs(5));
+    ASSERT_THAT(lines, testing::SizeIs(5));
     EXPECT_EQ(lines[0].key.kind, "anew");
     EXPECT_EQ(lines[0].own.pairs, 0U);
     EXPECT_EQ(lines[1].key.kind, "apart");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -9,7 +8,6 @@
 #include "fake_machine.h"
 #include "machine/host_facts.h"
 #include "machine/isolation.h"
-#include "temp_tree.h"
 
 namespace wq {
 namespace {

@@ -13,9 +13,6 @@ namespace wq {
 namespace {
 
 using nlohmann::json;
-using test::TempTree;
-using testing::IsEmpty;
-using testing::SizeIs;
 
 constexpr const char* kCpus = "sys/devices/system/cpu/";
 constexpr const char* kCgroups = "sys/fs/cgroup/";
@@ -36,12 +33,12 @@ class IsolationTest : public testing::Test {
             out.push_back(p.cgroup + "=" + p.cpus.list() + " " + p.type);
         return out;
     }
-    TempTree tree_;
+    test::TempTree tree_;
 };
 
 TEST_F(IsolationTest, ComesFromTheBootOptions) {
     EXPECT_TRUE(read().cpus().empty()) << "no files";
-    EXPECT_THAT(read().partitions, IsEmpty());
+    EXPECT_THAT(read().partitions, testing::IsEmpty());
     EXPECT_TRUE(read().complete);
     tree_.write(std::string(kCpus) + "isolated", "4-5\n");
     tree_.write(std::string(kCpus) + "nohz_full", "6-7\n");
@@ -79,7 +76,7 @@ TEST_F(IsolationTest, SaysSoWhereThereIsMoreThanItLooksAt) {
     }
     cgroup(path + "/rt", "isolated", "1");
     EXPECT_FALSE(read().complete);
-    EXPECT_THAT(partitions(), IsEmpty());
+    EXPECT_THAT(partitions(), testing::IsEmpty());
     // The kernel's list of isolated CPUs still contains it.
     tree_.write(std::string(kCgroups) + "cpuset.cpus.isolated", "1\n");
     EXPECT_THAT(partitions(), testing::ElementsAre("=1 isolated"));
@@ -89,7 +86,7 @@ TEST_F(IsolationTest, CountsOnlyOnceWhatTheKernelListsToo) {
     tree_.write(std::string(kCpus) + "isolated", "6\n");
     cgroup("rt.slice", "isolated", "2-3");
     tree_.write(std::string(kCgroups) + "cpuset.cpus.isolated", "2-3,6\n");
-    EXPECT_THAT(partitions(), SizeIs(1));
+    EXPECT_THAT(partitions(), testing::SizeIs(1));
 }
 
 TEST_F(IsolationTest, IsolationNowAndAtBoot) {

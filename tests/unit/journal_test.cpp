@@ -2,7 +2,6 @@
 #include "base/journal.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -15,8 +14,6 @@
 
 namespace wq {
 namespace {
-
-using testing::ElementsAre;
 
 // Writes three lines with different priorities and returns the output of the journal.
 std::string written(Journal& journal) {
@@ -54,10 +51,10 @@ std::vector<std::string> fields_of(const std::string& datagram) {
 TEST(Journal, ADatagramHasTheFieldsOfItsLine) {
     const std::string text = "kcryptd: back\nPRIORITY=0 to 'default'" + std::string(300, '!');
     EXPECT_THAT(fields_of(journal_datagram({LOG_INFO, Event::restored, text, {{"WQ_NAME", "kcryptd"}}})),
-                ElementsAre("MESSAGE=" + text, "PRIORITY=6", "SYSLOG_IDENTIFIER=wq-tuned",
-                            "MESSAGE_ID=2f8fec0c460140d0bcee5e705550124c", "WQ_NAME=kcryptd"));
+                testing::ElementsAre("MESSAGE=" + text, "PRIORITY=6", "SYSLOG_IDENTIFIER=wq-tuned",
+                                     "MESSAGE_ID=2f8fec0c460140d0bcee5e705550124c", "WQ_NAME=kcryptd"));
     EXPECT_THAT(fields_of(journal_datagram({LOG_ERR, Event::none, ""})),
-                ElementsAre("MESSAGE=", "PRIORITY=3", "SYSLOG_IDENTIFIER=wq-tuned"));
+                testing::ElementsAre("MESSAGE=", "PRIORITY=3", "SYSLOG_IDENTIFIER=wq-tuned"));
 }
 
 // The child sends many more datagrams than the queue can hold to a journal that never reads. If the child

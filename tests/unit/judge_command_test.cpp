@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/file.h"
-#include "ctl/command.h"
 #include "run_command.h"
 #include "temp_tree.h"
 

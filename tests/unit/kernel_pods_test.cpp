@@ -1,32 +1,26 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Plans with the actual pods of the kernel.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "bpf/bpf_dump.h"
 #include "ctl/machine.h"
 #include "ctl/render/page.h"
 #include "fake_machine.h"
 #include "machine/kernel_info.h"
-#include "plan/plan.h"
 #include "plan/pods.h"
 #include "read_tree.h"
 #include "service/status.h"
-#include "temp_tree.h"
 
 namespace wq {
 namespace {
 
 using nlohmann::json;
-using test::kernel_612;
 using test::kernel_72;
 using test::lists;
 using test::machine;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 // ---- kernel pods
 
@@ -86,9 +80,9 @@ TEST(KernelPods, StandInForTheModelIfTheyHaveAnOnlineCpu) {
 TEST(KernelPods, AreComparedWithTheModel) {
     EXPECT_THAT(unlike_model(booted_without_smt(), kTwoSockets),
                 ElementsAre(Scope::smt, Scope::cache_shard, Scope::cache));
-    EXPECT_THAT(unlike_model(booted_without_smt(), test::without(kTwoSockets, "8-15")), IsEmpty())
+    EXPECT_THAT(unlike_model(booted_without_smt(), test::without(kTwoSockets, "8-15")), testing::IsEmpty())
         << "of the CPUs that are online the model is right";
-    EXPECT_THAT(unlike_model(kernel_72(), kTwoSockets), IsEmpty()) << "nothing was read";
+    EXPECT_THAT(unlike_model(kernel_72(), kTwoSockets), testing::IsEmpty()) << "nothing was read";
 }
 
 TEST(KernelPods, MakeAPlanWhereTheModelHasNone) {
@@ -192,7 +186,7 @@ TEST(KernelPods, AreShownWhereTheyDiffer) {
 }
 
 TEST(KernelPods, ThatWereNotReadSayWhy) {
-    KernelInfo kernel = kernel_612();
+    KernelInfo kernel = test::kernel_612();
     EXPECT_EQ(pods_json(kernel, kTwoSockets),
               json::parse(R"({"source": "model", "why": null, "differ": {}})"));
     kernel.pods_unread = "BPF is denied";

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Kworkers as read from /proc once, and over several readings.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <tuple>
 
-#include "ctl/kworker.h"
 #include "ctl/observe/diagnosis.h"
 #include "temp_tree.h"
 
@@ -13,9 +11,6 @@ namespace wq {
 namespace {
 
 using ctl::KworkerWatch;
-using test::TempTree;
-using testing::ElementsAre;
-using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr const char* kWorkerFlags = "69238880";  // contains PF_WQ_WORKER
@@ -33,7 +28,7 @@ class ReadKworkers : public testing::Test {
         tree_.write(dir + "/schedstat", "515954326 5285578857 13363\n");
     }
     [[nodiscard]] std::vector<Kworker> read() const { return read_kworkers(Paths{tree_.root()}); }
-    TempTree tree_;
+    test::TempTree tree_;
 };
 
 TEST_F(ReadKworkers, KnowsNameAndWork) {
@@ -43,10 +38,11 @@ TEST_F(ReadKworkers, KnowsNameAndWork) {
     task(14, "kworker/1:0H", 'D');
     std::vector<std::tuple<int, std::string, std::string, bool, char>> all;
     for (const auto& one : read()) all.emplace_back(one.pid, one.name, one.work, one.busy, one.state);
-    EXPECT_THAT(all, ElementsAre(std::tuple(11, "kworker/0:1", "events", false, 'I'),
-                                 std::tuple(12, "kworker/u8:0", "ext4-rsv-conversion", true, 'R'),
-                                 std::tuple(13, "kworker/R-kcryptd-254:0", "kcryptd-254:0", false, 'I'),
-                                 std::tuple(14, "kworker/1:0H", "", false, 'D')));
+    EXPECT_THAT(all,
+                testing::ElementsAre(std::tuple(11, "kworker/0:1", "events", false, 'I'),
+                                     std::tuple(12, "kworker/u8:0", "ext4-rsv-conversion", true, 'R'),
+                                     std::tuple(13, "kworker/R-kcryptd-254:0", "kcryptd-254:0", false, 'I'),
+                                     std::tuple(14, "kworker/1:0H", "", false, 'D')));
 }
 
 TEST_F(ReadKworkers, KnowsTheExactTimeAndTheTicksWithoutIt) {
@@ -66,7 +62,7 @@ TEST_F(ReadKworkers, TakesNobodyWhoIsOnlyCalledSo) {
     tree_.write("proc/14x/comm", "kworker/0:3-events\n");
     tree_.write("proc/15/comm", "kworker/0:4-events\n");
     tree_.write("proc/15/stat", "15 (kworker/0:4-events");
-    EXPECT_THAT(read(), IsEmpty());
+    EXPECT_THAT(read(), testing::IsEmpty());
 }
 
 TEST_F(ReadKworkers, KnowsCpusAndWhereItSleeps) {
@@ -112,7 +108,7 @@ TEST(KworkerWatch, FollowsThoseThatComeAndGo) {
     watch.add({kworker(2, "b", 50), kworker(3, "c", 3)});
     std::vector<std::uint64_t> used;
     for (const auto& one : watch.uses()) used.push_back(one.cpu_ns);
-    EXPECT_THAT(used, ElementsAre(10, 50, 3));
+    EXPECT_THAT(used, testing::ElementsAre(10, 50, 3));
 }
 
 TEST(KworkerWatch, IsStuckOnlyInOneSleepThroughout) {
@@ -135,7 +131,7 @@ TEST(KworkerWatch, IsStuckOnlyInOneSleepThroughout) {
     ASSERT_THAT(one.uses(), SizeIs(1));
     EXPECT_TRUE(one.uses()[0].stuck);
     EXPECT_EQ(one.uses()[0].work, "flush-8:0");
-    for (const KworkerWatch* other : {&woken, &late, &idle}) EXPECT_THAT(other->uses(), IsEmpty());
+    for (const KworkerWatch* other : {&woken, &late, &idle}) EXPECT_THAT(other->uses(), testing::IsEmpty());
 }
 
 }  // namespace

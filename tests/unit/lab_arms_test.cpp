@@ -3,22 +3,14 @@
 #include "ctl/lab/arms.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <syslog.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <functional>
-#include <map>
 #include <set>
 
-#include "base/file.h"
 #include "ctl/lab/lab.h"
 #include "fake_bench.h"
 #include "fake_log.h"
-#include "fake_machine.h"
-#include "temp_tree.h"
 
 namespace wq::lab {
 namespace {

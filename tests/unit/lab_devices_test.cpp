@@ -2,14 +2,12 @@
 // The part of the devices that can be tested without a kernel of our own (checks/bench.sh tests the rest in a
 // guest), and fio.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <csignal>
 
 #include "ctl/lab/bench.h"
-#include "ctl/lab/devices.h"
 #include "temp_tree.h"
 
 namespace wq::lab {

@@ -2,17 +2,12 @@
 #include "ctl/lab/rounds.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <random>
 
 namespace wq::lab {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::UnorderedElementsAre;
 
 Random random_from(unsigned seed) {
     return [engine = std::mt19937_64(seed)]() mutable { return engine(); };
@@ -47,14 +42,14 @@ TEST(Rounds, AnArmWithAVerdictIsRunNoMore) {
     Rounds c(arms(3), pairs(16), kTime, false);
     const Random random = random_from(2);
     while (c.rows()[1].result.verdict.empty()) {
-        EXPECT_THAT(c.next(random), UnorderedElementsAre(0, 1, 2));
+        EXPECT_THAT(c.next(random), testing::UnorderedElementsAre(0, 1, 2));
         c.add(of({{0, 100.0}, {1, 120.0}, {2, c.count() % 2 == 0 ? 101.0 : 99.0}}));
     }
     EXPECT_EQ(c.rows()[1].result.verdict, "regressed");
     const unsigned decided = c.count();
     EXPECT_LT(decided, 10U);
     while (!c.next(random).empty()) {
-        EXPECT_THAT(c.next(random), UnorderedElementsAre(0, 2));
+        EXPECT_THAT(c.next(random), testing::UnorderedElementsAre(0, 2));
         c.add(of({{0, 100.0}, {2, c.count() % 2 == 0 ? 101.0 : 99.0}}));
     }
     EXPECT_EQ(c.count(), 16U);
@@ -171,9 +166,9 @@ TEST_F(RunRounds, EveryRunBeginsWithAWrite) {
     ASSERT_TRUE(run(2));
     ASSERT_EQ(did_.size(), 20U);
     EXPECT_THAT(std::vector(did_.begin(), did_.begin() + 4),
-                ElementsAre("begin", "write 0", "run 0", "run 0"));
+                testing::ElementsAre("begin", "write 0", "run 0", "run 0"));
     for (std::size_t i = 4; i < did_.size(); i += 2) {
-        EXPECT_THAT(did_[i], HasSubstr("write "));
+        EXPECT_THAT(did_[i], testing::HasSubstr("write "));
         EXPECT_EQ(did_[i + 1].back(), did_[i].back());
     }
     EXPECT_EQ(rounds_.rows()[1].runs.size(), 4U) << "without warm-ups";
@@ -192,8 +187,8 @@ TEST_F(RunRounds, ARoundUnderAnotherMachineIsDropped) {
     ASSERT_TRUE(run());
     EXPECT_EQ(runs, 12U);
     EXPECT_EQ(rounds_.count(), 4U);
-    EXPECT_THAT(rounds_.dropped(), ElementsAre(testing::Pair("CPUs came or went", 1U),
-                                               testing::Pair("the machine was suspended", 1U)));
+    EXPECT_THAT(rounds_.dropped(), testing::ElementsAre(testing::Pair("CPUs came or went", 1U),
+                                                        testing::Pair("the machine was suspended", 1U)));
     EXPECT_EQ(rounds_.rows()[0].runs.size(), 4U);
 }
 
@@ -204,7 +199,7 @@ TEST_F(RunRounds, AMachineThatNeverRestsEndsIt) {
     };
     const auto done = run();
     ASSERT_FALSE(done);
-    EXPECT_THAT(done.error().text, HasSubstr("10 rounds in a row were dropped"));
+    EXPECT_THAT(done.error().text, testing::HasSubstr("10 rounds in a row were dropped"));
     EXPECT_EQ(did_.size(), 21U) << "begin and the writes";
     EXPECT_EQ(rounds_.count(), 0U);
 }

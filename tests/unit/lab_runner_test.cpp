@@ -2,23 +2,17 @@
 // The parts of `ab` that do not depend on the arms: command line, started processes, count of kworkers.
 #include "ctl/lab/runner.h"
 
-#include <gmock/gmock.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <string>
-#include <vector>
 
 #include "ab_rig.h"
-#include "ctl/lab/rounds.h"
 
 namespace wq::ctl {
 namespace {
-
-using testing::StartsWith;
 
 TEST(CutCommand, TakesWhatFollowsTheDashesOfAb) {
     const auto cut = [](std::vector<std::string> words) {
@@ -68,7 +62,7 @@ TEST(Processes, ABackgroundProcessDoesNotHoldItUp) {
     const lab::Processes processes;
     const auto run = processes.run({"sh", "-c", "echo done; sleep 300 & echo $!"}, lab::Output::capture);
     ASSERT_TRUE(run);
-    EXPECT_THAT(run->output, StartsWith("done\n"));
+    EXPECT_THAT(run->output, testing::StartsWith("done\n"));
     EXPECT_GT(run->wall.count(), 0);
     EXPECT_LT(run->wall, std::chrono::minutes(2)) << "it waited for the background sleep of 300 s";
     ::kill(static_cast<pid_t>(std::stol(run->output.substr(5))), SIGKILL);

@@ -1,30 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "evidence/ledger.h"
-#include "fake_log.h"
+#include "manual_writer.h"
 #include "noise.h"
 #include "temp_tree.h"
+#include "verdict_files.h"
 
 namespace wq {
 namespace {
 
-LedgerKey key_of(const std::string& kind) {
-    LedgerKey out;
-    out.kernel = "6.12";
-    out.topology = "t";
-    out.kind = kind;
-    out.reference = "cache";
-    out.candidate = "smt";
-    out.reference_origin = "kernel";
-    return out;
-}
+using test::key_of;
 
 const std::vector<ComparedCounter> kCounters = {
     {.name = "latency"}, {.name = "throughput", .higher_is_better = true, .tolerance = 0.01, .guard = true}};
@@ -83,7 +73,7 @@ TEST(Ledger, ComesBackFromItsTextToTheLastBit) {
 
 // It is that of the host: of all comparisons of this kernel and topology.
 TEST(Ledger, TheLowestLockIsThatOfThisKernelAndTopology) {
-    const LedgerKey here = key_of("kcryptd-#");
+    const LedgerKey here = key_of("kcryptd-#", "6.12", "t");
     Ledger ledger;
     EXPECT_EQ(ledger.lowest_lock(here), 0);
     const struct {
@@ -217,15 +207,6 @@ TEST(Ledger, AlphaLastsForAllComparisonsOfTheSameArms) {
 
 constexpr std::uint64_t kMinute = 60'000'000;
 
-// Does the work only when the test calls it.
-class Later : public RecordWriter {
-  public:
-    void put(const std::string& /*name*/, Work work, Done done) override {
-        works.push_back([=] { done(work()); });
-    }
-    std::vector<std::function<void()>> works;
-};
-
 class LedgerFileTest : public testing::Test {
   protected:
     test::TempTree tree_{test::Dir("var")};
@@ -243,19 +224,19 @@ TEST_F(LedgerFileTest, AKillLosesNoPairAndRepeatsNone) {
         comparison.add(random_pair(random));
         file.put(entry_of(kind, comparison));
     };
-    Later later;
+    test::ManualWriter later;
     LedgerFile file(path_, pairs_, later, log_);
     file.load();
     pair(file, "a");
     file.save(1);
-    later.works.at(0)();
+    later.answer();
     pair(file, "a");
     file.save(2);
     pair(file, "a");
     pair(file, "b");
     file.keep(7);
     for (const bool saved : {false, true}) {
-        if (saved) later.works.at(1)();
+        if (saved) later.answer();
         LedgerFile next(path_, pairs_, later, log_);
         next.load();
         EXPECT_EQ(text_of(next.ledger()), text_of(file.ledger()));
@@ -263,7 +244,7 @@ TEST_F(LedgerFileTest, AKillLosesNoPairAndRepeatsNone) {
         EXPECT_FALSE(next.has(8));
     }
     file.save(3);
-    later.works.at(2)();
+    later.answer();
     EXPECT_FALSE(tree_.exists("run/pairs.json")) << "the ledger has them all";
     LedgerFile last(path_, pairs_, later, log_);
     last.load();
@@ -272,7 +253,7 @@ TEST_F(LedgerFileTest, AKillLosesNoPairAndRepeatsNone) {
 }
 
 TEST_F(LedgerFileTest, OlderPairsDoNotReplaceTheLedger) {
-    Later later;
+    test::ManualWriter later;
     Comparison comparison(kCounters);
     LedgerFile file(path_, pairs_, later, log_);
     file.put(entry_of("a", comparison));
@@ -305,33 +286,35 @@ TEST_F(LedgerFileTest, ABrokenFileIsSaidAndOneThatCannotBeReadIsAReason) {
 }
 
 TEST_F(LedgerFileTest, IsWrittenOnceAMinuteAndOnlyWhereThereIsNews) {
-    Later later;
+    test::ManualWriter later;
     LedgerFile file(path_, pairs_, later, log_);
     file.save_in_time(kMinute);
-    EXPECT_TRUE(later.works.empty());
+    EXPECT_EQ(later.waiting(), 0U);
     file.put(entry_of("a", Comparison(kCounters)));
     file.save_in_time(kMinute);
+    EXPECT_EQ(later.waiting(), 1U);
+    later.answer();
     file.put(entry_of("b", Comparison(kCounters)));
     file.save_in_time(2 * kMinute - 1);
-    EXPECT_EQ(later.works.size(), 1U);
+    EXPECT_EQ(later.waiting(), 0U);
     file.save_in_time(2 * kMinute);
-    EXPECT_EQ(later.works.size(), 2U);
+    EXPECT_EQ(later.waiting(), 1U);
 }
 
 TEST_F(LedgerFileTest, ADiskThatDoesNotAnswerIsAReasonAndSoIsOneThatFails) {
-    Later later;
+    test::ManualWriter later;
     LedgerFile file(path_, pairs_, later, log_);
     file.put(entry_of("a", Comparison(kCounters)));
     file.save(kMinute);
     EXPECT_EQ(file.why_not(kMinute + 1), "");
     EXPECT_EQ(file.why_not(kMinute + 3'000'000), "the disk has not answered for 3 s");
     tree_.write("var/lib", "no folder");
-    later.works.at(0)();
+    later.answer();
     EXPECT_THAT(file.why_not(kMinute + 3'000'000), testing::HasSubstr("ledger.json"));
     EXPECT_EQ(log_.at_least(LOG_WARNING), 1U);
     std::remove(tree_.path("var/lib").c_str());
     file.save_in_time(3 * kMinute);
-    later.works.at(1)();
+    later.answer();
     EXPECT_EQ(file.why_not(3 * kMinute), "");
 }
 

@@ -2,31 +2,24 @@
 // The LLCs that the kernel makes, on trees of each architecture, and the plans for them.
 #include "machine/llc_rule.h"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <map>
 #include <random>
 
-#include "ctl/topology_source.h"
 #include "fake_machine.h"
 #include "machine/topology.h"
 #include "plan/plan.h"
 #include "plan/pods.h"
 #include "read_tree.h"
-#include "temp_tree.h"
 
 namespace wq {
 namespace {
 
 using test::cpu_tree;
 using test::CpuTree;
-using test::File;
 using test::kernel_612;
-using test::kernel_72;
-using test::share;
 using test::TempTree;
 using testing::HasSubstr;
 
@@ -37,7 +30,7 @@ struct Booted {
     bool sched_mc = true;
 };
 const Booted k612{kernel_612(), false};
-const Booted k72{kernel_72(), true};
+const Booted k72{test::kernel_72(), true};
 const Booted kNoMc{kernel_612(), false, false};
 
 void boot(TempTree& tree, const Booted& on) {
@@ -224,7 +217,7 @@ TEST(LlcInDoubt, WhereFilesContradictEachOther) {
     for (const auto& row : rows) {
         TempTree tree{cpu_tree(row.machine)};
         boot(tree, k72);
-        for (const char* list : row.shared) share(tree, list, row.file);
+        for (const char* list : row.shared) test::share(tree, list, row.file);
         EXPECT_THAT(unknown(tree), HasSubstr(row.why));
     }
 }
@@ -267,7 +260,7 @@ TEST(LlcInDoubt, WhereThePackageIsNotTold) {
 // ---- scheduling levels that the kernel was built with
 
 TEST(SchedLevels, AreReadFromTheConfiguration) {
-    TempTree tree{File("proc/sys/kernel/osrelease", "7.2.1\n")};
+    TempTree tree{test::File("proc/sys/kernel/osrelease", "7.2.1\n")};
     const auto found = [&] { return read_sched_levels(Paths{tree.root()}); };
     EXPECT_EQ(found(), SchedLevels());
     tree.write("lib/modules/7.2.1/config", "CONFIG_SMP=y\nCONFIG_SCHED_CLUSTER=y\n");

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -17,9 +16,7 @@ namespace {
 using test::Dir;
 using test::File;
 using test::TempTree;
-using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 
 TempTree machine() {
     return TempTree{
@@ -140,9 +137,9 @@ TEST(MachineCounter, AFileWithAnythingElseIsAnErrorThatDoesNotRepeatIt) {
           "0x10", "1,5", "1.5s", "root:$6$hash", "NaN(123)", "1\xc2\xa0"}) {
         const auto value = number(secret);
         ASSERT_FALSE(value) << secret;
-        EXPECT_THAT(
-            value.error().text,
-            AllOf(HasSubstr("/run/app/p99: must contain exactly one finite number"), Not(HasSubstr("hash"))));
+        EXPECT_THAT(value.error().text,
+                    testing::AllOf(HasSubstr("/run/app/p99: must contain exactly one finite number"),
+                                   testing::Not(HasSubstr("hash"))));
     }
     EXPECT_FALSE(number(std::string("1\0", 2)));
     EXPECT_EQ(number(fmt::format("{:>5001}", 3)).error().code, EFBIG);

@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // How the daemon applies the masks of the policy, and who wrote a mask.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <memory>
 
 #include "fake_log.h"
 #include "fake_workqueue_files.h"
-#include "owned/writer.h"
 #include "targets/mask_keeper.h"
 #include "temp_tree.h"
 
 namespace wq {
 namespace {
 
-using testing::Contains;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Pair;
 
 const MaskWish kHousekeeping{MaskWish::Kind::housekeeping, {}};
 
@@ -130,9 +125,9 @@ TEST_F(MasksTest, HousekeepingFollowsIsolation) {
     cpus_.isolated = CpuSet::range(0, 7);
     reconcile();
     EXPECT_EQ(text("a"), "ff");
-    EXPECT_THAT(
-        mask("a").reason,
-        HasSubstr("no CPU is left: all CPUs of the mask are isolated or not possible (isolated: 0-7)"));
+    EXPECT_THAT(mask("a").reason,
+                testing::HasSubstr(
+                    "no CPU is left: all CPUs of the mask are isolated or not possible (isolated: 0-7)"));
 }
 
 TEST_F(MasksTest, TheMaskOfAllIsWrittenWithoutIsolatedCpus) {
@@ -159,7 +154,7 @@ TEST_F(MasksTest, AnExternalWritersMaskIsSaidOnce) {
     EXPECT_EQ(log_.lines.back().text,
               "a: cpumask holds CPUs 0-1, which an external writer wrote; it is left alone until the "
               "baseline is back and the policy is reloaded");
-    EXPECT_THAT(log_.lines.back().fields, Contains(Pair("WQ_NAME", "a")));
+    EXPECT_THAT(log_.lines.back().fields, testing::Contains(testing::Pair("WQ_NAME", "a")));
 }
 
 TEST_F(MasksTest, AListThatCannotBeReadTakesNothingBack) {

@@ -3,26 +3,26 @@
 #include "service/metrics.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include <sys/stat.h>
 
-#include <cstdint>
 #include <regex>
 #include <sstream>
 
 #include "base/version.h"
 #include "fake_experiment.h"
-#include "targets/inventory.h"
+#include "manual_writer.h"
+#include "service/metrics_file.h"
 #include "verdict_files.h"
 
 namespace wq {
 namespace {
 
+using test::Dir;
 using test::fixed;
 using test::rule_for_all;
-using testing::Contains;
 using testing::HasSubstr;
-using testing::Key;
 using testing::Not;
+using testing::SizeIs;
 
 // Every sample by its name and labels. Checks what node_exporter requires: every other line is a comment,
 // HELP and TYPE of a metric come before its samples, and no series occurs twice.
@@ -62,7 +62,7 @@ class MetricsTest : public test::ExperimentRig {
     [[nodiscard]] std::map<std::string, double> metrics() const { return samples(text()); }
     [[nodiscard]] double value(const std::string& series) const {
         const auto all = metrics();
-        EXPECT_THAT(all, Contains(Key(series)));
+        EXPECT_THAT(all, testing::Contains(testing::Key(series)));
         return all.contains(series) ? all.at(series) : -1;
     }
     // The hash that is a label of all evidence metrics.
@@ -269,9 +269,8 @@ TEST_F(MetricsTest, TheLastVerdictOfEachClassOnThisMachine) {
     EXPECT_EQ(all.at("wq_tuned_effect_ratio{class=\"kcryptd\"" + arms + ",counter=\"latency\"}"), 0.8);
     EXPECT_EQ(all.at("wq_tuned_verdict_info{class=\"kcryptd\"" + arms + ",outcome=\"improved\"}"), 1);
     EXPECT_EQ(all.at("wq_tuned_verdict_timestamp_seconds{class=\"kcryptd\"" + arms + "}"), 2000);
-    EXPECT_THAT(
-        all,
-        Not(Contains(Key("wq_tuned_effect_lower_ratio{class=\"kcryptd\"" + arms + ",counter=\"latency\"}"))));
+    EXPECT_THAT(all, Not(testing::Contains(testing::Key("wq_tuned_effect_lower_ratio{class=\"kcryptd\"" +
+                                                        arms + ",counter=\"latency\"}"))));
     EXPECT_EQ(all.at("wq_tuned_effect_ratio{class=\"dm-#\"" + arms + ",counter=\"latency\"}"), 1.25);
     EXPECT_EQ(all.at("wq_tuned_effect_lower_ratio{class=\"dm-#\"" + arms + ",counter=\"latency\"}"), 1.125);
     EXPECT_EQ(all.at("wq_tuned_effect_upper_ratio{class=\"dm-#\"" + arms + ",counter=\"latency\"}"), 1.5);
@@ -325,6 +324,151 @@ TEST_F(MetricsTest, HealthOfUnboundWorkqueues) {
     EXPECT_EQ(all.at("wq_tuned_workqueues_unnamed"), 0);
     EXPECT_THAT(text(), Not(HasSubstr("rescued_total{workqueue=\"kcryptd\"}"))) << "it has no rescuer";
     EXPECT_THAT(text(), Not(HasSubstr("(others)")));
+}
+
+// ---- the file
+
+constexpr const char* kFile = "/srv/metrics/wq.prom";
+constexpr const char* kRecord = "run/wq-tuned/textfile";
+
+class MetricsFileTest : public testing::Test {
+  protected:
+    [[nodiscard]] MetricsFile daemon() {
+        MetricsFile out(Paths{tree_.root()}, log_, writer_);
+        out.recall();
+        return out;
+    }
+    [[nodiscard]] ino_t inode() const {
+        struct stat st = {};
+        EXPECT_EQ(::stat(tree_.path(kFile).c_str(), &st), 0);
+        return st.st_ino;
+    }
+
+    test::TempTree tree_{Dir("srv/metrics"), Dir("run/wq-tuned")};
+    test::FakeLog log_;
+    WriteAtOnce writer_;
+};
+
+// With the daemon, after a daemon that was killed, where the policy names no other.
+TEST_F(MetricsFileTest, Goes) {
+    for (const char* how : {"end", "kill", "policy"}) {
+        SCOPED_TRACE(how);
+        MetricsFile file = daemon();
+        file.use("/srv/metrics/other.prom");
+        file.show("a 1\n");
+        EXPECT_EQ(tree_.read("srv/metrics/other.prom"), "a 1\n");
+        file.use(kFile);
+        EXPECT_FALSE(tree_.exists("srv/metrics/other.prom"));
+        file.show("a 1\n");
+        EXPECT_EQ(tree_.read(kFile), "a 1\n");
+        if (*how == 'e') file.remove();
+        if (*how == 'k') daemon().remove();
+        if (*how == 'p') file.use("");
+        EXPECT_FALSE(tree_.exists(kFile));
+        EXPECT_FALSE(tree_.exists(kRecord));
+    }
+}
+
+TEST_F(MetricsFileTest, IsWrittenOnlyWhereItChanged) {
+    MetricsFile file = daemon();
+    file.use(kFile);
+    file.show("a 1\n");
+    const ino_t first = inode();
+    file.show("a 1\n");
+    EXPECT_EQ(inode(), first);
+    file.show("a 2\n");
+    tree_.remove(kFile);  // by another program
+    file.show("a 2\n");
+    EXPECT_EQ(tree_.read(kFile), "a 2\n");
+    EXPECT_THAT(log_.lines, testing::IsEmpty());
+    tree_.add(Dir("srv/metrics/wq.prom.new"));  // prevents the new file
+    file.show("a 3\n");
+    EXPECT_FALSE(tree_.exists(kFile)) << "what is no longer true does not stay";
+    EXPECT_THAT(log_.lines, SizeIs(1));
+}
+
+TEST_F(MetricsFileTest, AfterARestartTheNextOneGoesOnWithIt) {
+    {
+        MetricsFile file = daemon();
+        file.use(kFile);
+        file.show("a 1\n");
+    }
+    MetricsFile next = daemon();
+    EXPECT_TRUE(next.is_wanted()) << "also where it cannot read its policy";
+    next.use(kFile);
+    EXPECT_EQ(tree_.read(kFile), "a 1\n") << "without a gap";
+    next.show("a 2\n");
+    EXPECT_EQ(tree_.read(kFile), "a 2\n");
+}
+
+TEST_F(MetricsFileTest, AnErrorIsSaidOnceUntilItIsAnother) {
+    MetricsFile file = daemon();
+    file.use(kFile);
+    tree_.remove("srv/metrics");
+    for (int i = 0; i < 3; i++) file.show("a 1\n");
+    ASSERT_THAT(log_.lines, SizeIs(1));
+    EXPECT_EQ(log_.lines[0].event, Event::metrics_failed);
+    EXPECT_EQ(log_.lines[0].priority, LOG_WARNING);
+    EXPECT_THAT(log_.lines[0].text, testing::HasSubstr(kFile));
+    tree_.write("srv/metrics", "no folder");
+    file.show("a 1\n");
+    EXPECT_THAT(log_.lines, SizeIs(2));
+    tree_.remove("srv/metrics");
+    tree_.add(Dir("srv/metrics"));
+    file.show("a 1\n");
+    EXPECT_EQ(tree_.read(kFile), "a 1\n");
+    EXPECT_THAT(log_.lines, SizeIs(2));
+    tree_.remove("srv/metrics");
+    file.show("a 1\n");
+    EXPECT_THAT(log_.lines, SizeIs(3)) << "it had worked in between";
+}
+
+TEST_F(MetricsFileTest, ASlowDiskIsNotWaitedFor) {
+    test::ManualWriter slow;
+    MetricsFile file(Paths{tree_.root()}, log_, slow);
+    file.use(kFile);
+    file.show("a 1\n");
+    file.show("a 2\n");
+    EXPECT_FALSE(tree_.exists(kFile));
+    EXPECT_EQ(slow.waiting(), 1U) << "the newest is enough";
+    slow.answer();
+    EXPECT_EQ(tree_.read(kFile), "a 2\n");
+    file.show("a 3\n");
+    file.remove();
+    EXPECT_TRUE(tree_.exists(kRecord)) << "as long as the file may be there";
+    slow.answer();
+    EXPECT_FALSE(tree_.exists(kFile));
+    EXPECT_FALSE(tree_.exists(kRecord));
+}
+
+// Like several reloads while the disk does not answer.
+TEST_F(MetricsFileTest, AFileThatIsWantedAgainStays) {
+    test::ManualWriter slow;
+    MetricsFile file(Paths{tree_.root()}, log_, slow);
+    file.use(kFile);
+    file.show("a 1\n");
+    for (const char* path : {"/srv/metrics/other.prom", kFile}) {
+        file.use(path);
+        file.show("a 1\n");
+    }
+    slow.answer();
+    EXPECT_EQ(tree_.read(kFile), "a 1\n");
+    EXPECT_FALSE(tree_.exists("/srv/metrics/other.prom"));
+    EXPECT_EQ(tree_.read(kRecord), std::string(kFile) + "\n");
+}
+
+TEST_F(MetricsFileTest, ARemovalThatComesLateLeavesTheRecordOfTheNextFile) {
+    test::ManualWriter slow;
+    MetricsFile file(Paths{tree_.root()}, log_, slow);
+    file.use(kFile);
+    file.show("a 1\n");
+    slow.answer();
+    file.use("/srv/metrics/other.prom");
+    file.show("a 1\n");
+    slow.answer();
+    EXPECT_FALSE(tree_.exists(kFile));
+    EXPECT_EQ(tree_.read("/srv/metrics/other.prom"), "a 1\n");
+    EXPECT_EQ(tree_.read(kRecord), "/srv/metrics/other.prom\n");
 }
 
 }  // namespace

@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // On random hosts `plan`, `plan --experiments`, `explain`, `status` and the daemon say the same of a target.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "base/clock.h"
 #include "base/text.h"
 #include "ctl/machine.h"
 #include "ctl/topology_source.h"
 #include "fake_log.h"
 #include "fake_machine.h"
-#include "policy/load_policy.h"
-#include "targets/conditions.h"
 #include "targets/engine.h"
-#include "targets/step.h"
 
 namespace wq::ctl {
 namespace {

@@ -2,7 +2,6 @@
 #include "owned/owned.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <functional>
@@ -12,11 +11,6 @@
 
 namespace wq {
 namespace {
-
-using test::TempTree;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 const Owned kEntry = {
     "kcryptd-254:0-1", 4711, {Knob::scope, "default", {"smt", "cache"}}, Attribute{Knob::strict, "0", {"1"}},
@@ -40,7 +34,7 @@ class OwnedStoreTest : public testing::Test {
         for (const Knob file : {Knob::scope, Knob::mask})
             EXPECT_EQ(later.entries(file), store_.entries(file));
     }
-    TempTree tree_;
+    test::TempTree tree_;
     std::string path_ = tree_.path("owned.json");
     OwnedStore store_{path_};
 };
@@ -111,7 +105,7 @@ TEST_F(OwnedStoreTest, IsWrittenOnlyWhereItDiffersFromTheFile) {
     later.remove(kEntry.name);
     ASSERT_TRUE(later.save());
     ASSERT_TRUE(store_.load());
-    EXPECT_THAT(store_.entries(), IsEmpty());
+    EXPECT_THAT(store_.entries(), testing::IsEmpty());
 }
 
 // A number of 2^64 or more, or a negative one, could be converted into an inode.
@@ -139,8 +133,8 @@ TEST_F(OwnedStoreTest, ThatIsNotOursIsAnErrorAndIsNeverReplaced) {
         OwnedStore store(path_);
         const auto loaded = store.load();
         ASSERT_FALSE(loaded) << text;
-        EXPECT_THAT(loaded.error().text, HasSubstr(path_));
-        EXPECT_THAT(store.all(), IsEmpty());
+        EXPECT_THAT(loaded.error().text, testing::HasSubstr(path_));
+        EXPECT_THAT(store.all(), testing::IsEmpty());
         store.put(kEntry);
         EXPECT_FALSE(store.save());
         EXPECT_EQ(tree_.read("owned.json"), text) << "kept for people to look at";
@@ -153,7 +147,7 @@ TEST(Claim, OfMasksComparesSetsOfCpus) {
     Attribute mask{Knob::mask, "00,000000ff"};
     EXPECT_EQ(mask.whose("ff"), Whose::baseline);
     mask.announce("0f");
-    EXPECT_THAT(mask.claim, ElementsAre("00,000000ff", "0f"));
+    EXPECT_THAT(mask.claim, testing::ElementsAre("00,000000ff", "0f"));
     EXPECT_EQ(mask.whose("f"), Whose::ours);
     EXPECT_EQ(mask.settle("000f"), Whose::ours);
     EXPECT_EQ(mask.whose("ff"), Whose::foreign) << "somebody put it back";
@@ -163,7 +157,7 @@ TEST(Claim, OfMasksComparesSetsOfCpus) {
 TEST(Claim, HasTheWordThatTheKernelMayMakeOfIt) {
     Attribute scope{Knob::scope, "default"};
     scope.announce("cache_shard");
-    EXPECT_THAT(scope.claim, ElementsAre("default", "cache_shard", "cache"));
+    EXPECT_THAT(scope.claim, testing::ElementsAre("default", "cache_shard", "cache"));
 }
 
 }  // namespace

@@ -5,15 +5,12 @@
 //
 // WQ_TUNED_WALKS=N walks N seeds instead of 60; WQ_TUNED_SEED=S walks only S, and prints each step.
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 
 #include "fake_rig.h"
 #include "ownership_world.h"
-#include "targets/step.h"
 
 namespace wq {
 namespace {

@@ -2,7 +2,6 @@
 #include "plan/plan.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <tuple>
 
@@ -24,9 +23,6 @@ using test::rule_for_all;
 using test::unbound;
 using testing::ElementsAre;
 using testing::EndsWith;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
 
 const Topology kOneLlc = machine({.cores = 12, .threads = 2});
 const Topology kTwoLlcs = machine({.sockets = 2, .cores = 4, .threads = 2});
@@ -145,7 +141,7 @@ TEST(Plan, OfAWorkqueueOnTheDefaultScopeOfTheKernel) {
                                        rule_for_all(), row.size);
             EXPECT_EQ(text_of(line), text) << line.reason;
             if (text != row.on_612) continue;
-            EXPECT_THAT(line.reason, HasSubstr(row.reason));
+            EXPECT_THAT(line.reason, testing::HasSubstr(row.reason));
             if (!row.candidates.empty()) {
                 EXPECT_EQ(candidates_of(line), row.candidates);
             }
@@ -226,7 +222,7 @@ TEST(Plan, FollowsTheRule) {
     for (const auto& row : rows) {
         const PlanLine line = plan(kOneLlc, row.kernel, row.target, row.policy);
         EXPECT_EQ(text_of(line), row.plan) << line.reason;
-        EXPECT_THAT(line.reason, HasSubstr(row.reason));
+        EXPECT_THAT(line.reason, testing::HasSubstr(row.reason));
         const bool none = line.finding == Finding::unmanaged || line.finding == Finding::untouchable;
         EXPECT_EQ(line.rule ? line.rule->text() : "", none ? "" : "rules.toml:1");
         EXPECT_EQ(line.candidates.empty(), none || line.finding == Finding::pods_unknown);
@@ -243,7 +239,8 @@ TEST(Plan, IsInTheOrderOfTheTargetsEachWithItsOwnMask) {
                                          unbound(kOneLlc, Scope::cache, "all")};
     for (const PlanLine& line : make_plan({kOneLlc, kernel, policy, targets, "", 8}))
         texts.push_back(line.target.name + " " + text_of(line));
-    EXPECT_THAT(texts, ElementsAre("few in_place none cache", StartsWith("@default "), "all change set smt"));
+    EXPECT_THAT(texts, ElementsAre("few in_place none cache", testing::StartsWith("@default "),
+                                   "all change set smt"));
 }
 
 // ---- @default and its followers
@@ -345,7 +342,7 @@ TEST(PlanDefault, IsLeftToTheAdministratorOfTheCommandLine) {
     Policy named = managed({}, {});
     named.rules[0].match = {"kcryptd*"};
     EXPECT_THAT(actions(named), EndsWith("change compare smt"));
-    EXPECT_THAT(actions(managed(fixed(Scope::smt))), StartsWith(kSmt))
+    EXPECT_THAT(actions(managed(fixed(Scope::smt))), testing::StartsWith(kSmt))
         << "a rule that names a scope is newer than the command line";
 }
 
@@ -450,19 +447,12 @@ TEST(PodsUnknown, WhereCpusAreOnlineThatTheCommandLineKeptOffline) {
     }
 }
 
-// The README's first row, with room for CPUs to be plugged in.
-TEST(PodsUnknown, DoNotKeepOneCpuSocketsApart) {
-    const Topology topology = with_room(one_cpu_sockets(4, 1, true), 128);
-    EXPECT_EQ(why_unknown(topology, "0-3", kernel_72()), "");
-    EXPECT_EQ(text_of(plan(topology, kernel_72(), unbound(topology, Scope::cache_shard))), kSystem);
-}
-
 TEST(PodsUnknown, MeansToWriteNothing) {
     const auto [parameter, follower] = plan_both(managed(), kernel_612(), "offline CPUs: 3");
     for (const PlanLine& line : {parameter, follower}) {
         EXPECT_EQ(text_of(line), "pods_unknown skip cache") << "it stays";
         EXPECT_EQ(line.reason, "pods unknown: offline CPUs: 3");
-        EXPECT_THAT(line.candidates, IsEmpty());
+        EXPECT_THAT(line.candidates, testing::IsEmpty());
     }
     const auto text = [](const Policy& policy) {
         return text_of(std::get<1>(plan_both(policy, kernel_612(), "x")));

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>
@@ -15,7 +13,6 @@
 namespace wq {
 namespace {
 
-using test::cpu_tree;
 using test::lists;
 using testing::ElementsAre;
 
@@ -40,18 +37,6 @@ TEST(Shards, KeepSiblingsTogetherAndSizeZeroMeansOne) {
     EXPECT_EQ(shards_of(llc, index, 0), shards_of(llc, index, 1));
     for (const unsigned large : {65536U, 4294967295U}) EXPECT_EQ(shards_of(llc, index, large).size(), 1U);
     EXPECT_THAT(shards_of(CpuSet{}, index, 2), testing::IsEmpty());
-}
-
-TEST(Pods, PartitionTheCpusOfEveryScope) {
-    const Topology topology = two_sockets();
-    EXPECT_EQ(pods_of(Scope::cpu, topology, 2).size(), 16U);
-    EXPECT_THAT(lists(pods_of(Scope::smt, topology, 2)),
-                ElementsAre("0,8", "1,9", "2,10", "3,11", "4,12", "5,13", "6,14", "7,15"));
-    EXPECT_THAT(lists(pods_of(Scope::cache_shard, topology, 2)),
-                ElementsAre("0-1,8-9", "2-3,10-11", "4-5,12-13", "6-7,14-15"));
-    EXPECT_THAT(lists(pods_of(Scope::cache, topology, 2)), ElementsAre("0-3,8-11", "4-7,12-15"));
-    EXPECT_THAT(lists(pods_of(Scope::numa, topology, 2)), ElementsAre("0-3,8-11", "4-7,12-15"));
-    EXPECT_THAT(lists(pods_of(Scope::system, topology, 2)), ElementsAre("0-15"));
 }
 
 TEST(Pods, AreOneForNumaWhereNoNodeIsKnown) {
@@ -210,7 +195,7 @@ TEST(Machines, HaveTheLlcsAndShardsOfTheKernel) {
          "20 cores, 20 LLCs, 0 to 19; 20 20 20; 0"},
     };
     for (const auto& m : machines) {
-        const Topology topology = test::read(test::TempTree{cpu_tree(m.tree)});
+        const Topology topology = test::read(test::TempTree{test::cpu_tree(m.tree)});
         EXPECT_THAT(topology.warnings, testing::IsEmpty()) << m.name;
         EXPECT_EQ(summary(topology), m.summary) << m.name;
     }

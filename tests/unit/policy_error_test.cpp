@@ -2,13 +2,11 @@
 // What is wrong in a policy, and where.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <sstream>
 
 #include "base/text.h"
-#include "policy/load_policy.h"
 #include "policy/rule_warnings.h"
 #include "policy_texts.h"
 
@@ -16,23 +14,17 @@ namespace wq {
 namespace {
 
 using test::File;
-using test::load_texts;
-using test::mistakes_in_texts;
 using test::repeated;
-using test::TempTree;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::SizeIs;
-using testing::StartsWith;
 
 PolicyErrors errors_of(const std::string& text) {
-    const auto policy = load_texts({text});
+    const auto policy = test::load_texts({text});
     return policy ? PolicyErrors{} : policy.error();
 }
 
 // The one error of the document TEXT begins with "0.toml:" and ERROR.
 void expect_one_error(const std::string& text, const std::string& error) {
-    EXPECT_THAT(mistakes_in_texts({text}), ElementsAre(StartsWith("0.toml:" + error))) << text.substr(0, 100);
+    EXPECT_THAT(test::mistakes_in_texts({text}), testing::ElementsAre(testing::StartsWith("0.toml:" + error)))
+        << text.substr(0, 100);
 }
 
 // Calls EACH with the two parts of each line of TABLE; there are at least LEAST.
@@ -262,58 +254,25 @@ TEST(PolicyError, EachKindHasItsPlaceAndSaysWhatIsAllowed) {
     for (const auto& [text, error] : large) expect_one_error(text, error);
 }
 
-// Of several files the last to set either has the place.
-TEST(PolicyError, WashoutAndWindowOfSeveralFiles) {
-    const std::string less = "washout must be less than window: it is ";
-    EXPECT_THAT(mistakes_in_texts({"judge.washout = \"1s\"", "\njudge.window = \"600ms\"", ""}),
-                ElementsAre("1.toml:2:16: " + less + "1s, and window is 600ms"));
-    EXPECT_THAT(mistakes_in_texts({"judge.window = \"4s\"", "", "judge.washout = \"5s\""}),
-                ElementsAre("2.toml:1:17: " + less + "5s, and window is 4s"));
-    EXPECT_TRUE(load_texts({"judge.washout = \"30s\"", "judge.window = \"1min\""}));
-    EXPECT_TRUE(load_texts({"judge.window = \"1s\"", "judge.washout = \"0s\""}));
-}
-
-// The library's own report in one line. Each version has its own column and words. PolicyDocuments has more.
-TEST(PolicyError, WrongSyntaxIsOneErrorWithItsLine) {
-    const std::vector<std::pair<std::string, unsigned>> cases = {
-        {"a = 1\nb = 2\na = 3\n", 3},
-        {"a = []\n\n[a.b]\n", 3},
-        {"[shard]\nsize = 8\n[daemon]\n[shard]\n", 4},
-        {"host={}\n[host.shard]\n[shard]\n", 2},
-        {"b = 1\na = 1979-05-27T07:32:61\n", 2},
-        {"\n\n[a\nb = 1\n", 3},
-        {"a = [1, 2\nb = 3\n", 2},
-        {"\na b = 4\n", 2},
-        {"\na = \nb = 1\n", 2},
-        {"[shard]\nx = \"C:\\path\"\n", 2},
-        {"\xef\xbb\xbfx = 1\nx = [}\n", 2},
-    };
-    for (const auto& [text, line] : cases) {
-        const auto errors = errors_of(text);
-        ASSERT_THAT(errors, SizeIs(1)) << text;
-        EXPECT_THAT(errors[0].message, StartsWith("syntax error: ")) << text;
-        EXPECT_EQ(errors[0].line, line) << errors[0].underlined();
-    }
-    EXPECT_THAT(errors_of("e=[[b]{[=\n"), SizeIs(1)) << "version 4 looks for more, and never ends";
-}
-
 TEST(PolicyError, AllMistakesOfAllFilesAreToldInOrder) {
-    const TempTree tree{File("a.toml", "[shard]\nsize = 0\n[daemon]\nmode = 1\nx = 2\n[host]\n"),
-                        File("b.toml", "[shard\n"), File("c.toml", "[shard]\nsize = 1\n"),
-                        File("d.toml", "[[workqueue]]\nscope = 1\n")};
+    const test::TempTree tree{File("a.toml", "[shard]\nsize = 0\n[daemon]\nmode = 1\nx = 2\n[host]\n"),
+                              File("b.toml", "[shard\n"), File("c.toml", "[shard]\nsize = 1\n"),
+                              File("d.toml", "[[workqueue]]\nscope = 1\n")};
     const auto policy = load_policy({tree.path("a.toml"), tree.path("b.toml"), tree.path("c.toml"),
                                      tree.path("gone.toml"), tree.path("d.toml")});
     ASSERT_FALSE(policy);
     std::vector<std::string> places;
     for (const PolicyError& error : policy.error())
         places.push_back(error.file.substr(tree.root().size() + 1) + ":" + std::to_string(error.line));
-    EXPECT_THAT(places, ElementsAre("a.toml:2", "a.toml:4", "a.toml:5", "a.toml:6", "b.toml:1", "gone.toml:0",
-                                    "d.toml:1", "d.toml:2"));
+    EXPECT_THAT(places, testing::ElementsAre("a.toml:2", "a.toml:4", "a.toml:5", "a.toml:6", "b.toml:1",
+                                             "gone.toml:0", "d.toml:1", "d.toml:2"));
+    EXPECT_THAT(policy.error()[4].message, testing::StartsWith("syntax error: "))
+        << "the library's own report";
 }
 
 TEST(PolicyError, IsUnderlined) {
     const auto errors = errors_of("[shard]\n\t'é' = 1\n\tsize = -1 # é\n");
-    ASSERT_THAT(errors, SizeIs(2));
+    ASSERT_THAT(errors, testing::SizeIs(2));
     EXPECT_THAT(errors[0].underlined(), testing::EndsWith("\n    2 | \t'é' = 1\n      | \t      ^"));
     EXPECT_THAT(errors[1].underlined(), testing::EndsWith("\n    3 | \tsize = -1 # é\n      | \t       ^"));
     EXPECT_EQ((PolicyError{"x.toml", 0, 0, "gone", ""}).underlined(), "x.toml: gone");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The drop-ins of conf/examples with the shipped policy, on the hosts for which they are made and on others.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

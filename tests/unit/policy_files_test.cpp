@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <fstream>
-#include <functional>
 #include <set>
 #include <thread>
 
@@ -26,10 +23,7 @@ using test::Entry;
 using test::File;
 using test::Link;
 using test::TempTree;
-using testing::AnyOf;
 using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
 
 const char* const kText = "[shard]\n";
 
@@ -47,7 +41,7 @@ std::string only_error(const TempTree& tree) {
 
 TEST(PolicyFiles, NoneAtAllMeansDefaultsAndNoRule) {
     const TempTree tree;
-    EXPECT_THAT(in_force(tree), IsEmpty());
+    EXPECT_THAT(in_force(tree), testing::IsEmpty());
     const auto policy = load_policy({});
     ASSERT_TRUE(policy);
     EXPECT_EQ(policy->mode, Mode::tune);
@@ -230,10 +224,10 @@ void expect_a_state_of(const Policy& policy) {
 void expect_places_below(const std::string& folder, const PolicyErrors& errors) {
     EXPECT_FALSE(errors.empty());
     for (const PolicyError& error : errors) {
-        EXPECT_THAT(error.file, StartsWith(folder));
+        EXPECT_THAT(error.file, testing::StartsWith(folder));
         if (error.line == 0)
-            EXPECT_THAT(error.message, AnyOf(HasSubstr("No such file"), HasSubstr("Too many levels"),
-                                             HasSubstr("everyone may write to it")));
+            EXPECT_THAT(error.message, testing::AnyOf(HasSubstr("No such file"), HasSubstr("Too many levels"),
+                                                      HasSubstr("everyone may write to it")));
         else
             EXPECT_THAT(error.text(), HasSubstr("20-b.toml:3:"));
     }

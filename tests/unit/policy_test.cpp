@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <cstring>
@@ -18,11 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::load_texts;
 using test::mistakes_in_texts;
-using testing::Each;
 using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
 using testing::StartsWith;
 
 std::vector<std::string> matches(const Policy& policy) {
@@ -192,7 +187,7 @@ HostFacts masked_host() {
     return facts;
 }
 
-TEST(PolicyMasks, AreReadAndPrinted) {
+TEST(PolicyMasks, AreRead) {
     const auto policy = load_texts({"[default_mask]\ncpumask = \"housekeeping\"\n"
                                     "[[workqueue]]\nmatch = \"kcryptd-*\"\ncpumask = \"0-2,3\"\n"
                                     "[[workqueue]]\nmatch = \"*\"\ncpumask = \"leave\"\n"},
@@ -203,11 +198,6 @@ TEST(PolicyMasks, AreReadAndPrinted) {
     EXPECT_EQ(policy->rule_for("kcryptd-1")->wish.text(), "auto") << "a rule may have a mask alone";
     EXPECT_EQ(policy->rule_for("b")->mask, MaskWish{});
     EXPECT_TRUE(policy->wants_masks());
-    const std::string printed = policy_toml(*policy, {});
-    const auto again = load_texts({printed}, masked_host);
-    ASSERT_TRUE(again) << again.error()[0].text() << printed;
-    EXPECT_EQ(policy_hash(*again), policy_hash(*policy));
-    EXPECT_NE(policy_hash(*again), policy_hash(load_texts({"[[workqueue]]\nmatch = \"*\"\n"}).value()));
 }
 
 TEST(PolicyMasks, NobodyAsksByDefaultNorDoesARuleThatExpired) {
@@ -237,7 +227,7 @@ TEST(PolicyMasks, CpusThatTheHostDoesNotHaveOrIsolatesAreRefused) {
     for (const auto& [texts, error] : cases) {
         const auto mistakes = mistakes_in_texts(texts, masked_host);
         EXPECT_EQ(mistakes.size(), *error == '\0' ? 0U : 1U) << texts[0];
-        EXPECT_THAT(mistakes, Each(StartsWith(error)));
+        EXPECT_THAT(mistakes, testing::Each(StartsWith(error)));
     }
     EXPECT_TRUE(load_texts({of_all + "\"900\""}, {})) << "a host that is not known";
     EXPECT_TRUE(load_texts({of_all + "\"900\""}, [] { return HostFacts{}; }));
@@ -299,10 +289,11 @@ TEST(PolicyHost, EachConditionHoldsOrSaysWhyNot) {
          "canary is 55.9552% for this host, not below 55.95%"},
     };
     for (const auto& [holds, fails, why] : cases) {
-        EXPECT_THAT(misses(holds), IsEmpty()) << holds;
+        EXPECT_THAT(misses(holds), testing::IsEmpty()) << holds;
         EXPECT_THAT(misses(fails), ElementsAre(why)) << fails;
     }
-    EXPECT_THAT(misses(R"(arch = "aarch64", cores = "<8", smt = true)"), SizeIs(2)) << "all must hold";
+    EXPECT_THAT(misses(R"(arch = "aarch64", cores = "<8", smt = true)"), testing::SizeIs(2))
+        << "all must hold";
     EXPECT_EQ(load_on({host(R"(arch = "aarch64", cores = "<8")") + "shard.size = 2\n"})->shard_size, 8U);
     EXPECT_EQ(load_on({"[[host]]\nname = \"a\"\nshard.size = 2\n"}, {})->shard_size, 2U) << "no condition";
 }
@@ -332,7 +323,7 @@ TEST(PolicyHost, AFeatureIsOneThatStatusLists) {
             features.*feature.value = true;
             return features;
         };
-        EXPECT_THAT(misses(when, facts), IsEmpty());
+        EXPECT_THAT(misses(when, facts), testing::IsEmpty());
     }
 }
 
@@ -384,9 +375,9 @@ TEST(PolicyHost, FactsAreAskedForOnceAndOnlyWhereSomethingNeedsThem) {
 TEST(PolicyHost, ANameIsTakenOnce) {
     const std::string one = host("smt = true", "one");
     const auto errors = mistakes_on_grace({one, host("", "two") + one});
-    ASSERT_THAT(errors, SizeIs(1));
+    ASSERT_THAT(errors, testing::SizeIs(1));
     EXPECT_THAT(errors[0], StartsWith("1.toml:5:8: host \"one\" already exists ("));
-    EXPECT_THAT(errors[0], HasSubstr("0.toml:1)"));
+    EXPECT_THAT(errors[0], testing::HasSubstr("0.toml:1)"));
 }
 
 TEST(PolicyHost, ValuesOfATableMustGoWithThoseOutsideOfTables) {

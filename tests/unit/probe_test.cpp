@@ -2,19 +2,14 @@
 #include "machine/kernel_info.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <syslog.h>
 
 #include "fake_rig.h"
-#include "machine/workqueue_fs.h"
 
 namespace wq {
 namespace {
 
 using test::kernel_tree;
 using test::TempTree;
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 KernelInfo probe(const TempTree& tree) {
     return probe_kernel(Paths{tree.root()});
@@ -31,8 +26,8 @@ KernelInfo with_cmdline(const std::string& line, const std::string& smt = "on") 
 TEST(Probe, FindsShardsByTheirParameter) {
     const KernelInfo info = probe(TempTree(kernel_tree({}, "cache_shard", "8")));
     EXPECT_EQ(info.release, "6.12.107") << "whatever the version says";
-    EXPECT_THAT(info.scopes, ElementsAre(Scope::cpu, Scope::smt, Scope::cache_shard, Scope::cache,
-                                         Scope::numa, Scope::system));
+    EXPECT_THAT(info.scopes, testing::ElementsAre(Scope::cpu, Scope::smt, Scope::cache_shard, Scope::cache,
+                                                  Scope::numa, Scope::system));
     EXPECT_EQ(info.cache_shard_size, 8U);
     EXPECT_EQ(info.default_scope(), Scope::cache_shard);
     EXPECT_EQ(probe(TempTree(kernel_tree({}, "cache_shard", "0"))).cache_shard_size, 1U) << "as the kernel";
@@ -50,9 +45,9 @@ TEST(Probe, FindsNoShardsWithoutIt) {
 TEST(Probe, FindsNoScopesOnAKernelWithoutTheParameter) {
     TempTree tree(kernel_tree({}));
     tree.remove("sys/module/workqueue/parameters");
-    EXPECT_THAT(probe(tree).scopes, IsEmpty());
+    EXPECT_THAT(probe(tree).scopes, testing::IsEmpty());
     const TempTree nothing;
-    EXPECT_THAT(probe(nothing).scopes, IsEmpty());
+    EXPECT_THAT(probe(nothing).scopes, testing::IsEmpty());
     EXPECT_EQ(probe(nothing).release, "");
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 

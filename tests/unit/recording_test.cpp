@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/commands/recording.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace wq {

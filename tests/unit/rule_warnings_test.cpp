@@ -2,7 +2,6 @@
 #include "policy/rule_warnings.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "policy_texts.h"
 
@@ -11,7 +10,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 std::vector<std::string> warnings_of(const std::vector<std::string>& texts) {
     PolicyErrors warnings;
@@ -48,7 +46,7 @@ TEST(RuleWarnings, APatternThatNoNameMatches) {
         EXPECT_THAT(warnings_of({rule(pattern)}), ElementsAre(HasSubstr(why))) << pattern;
     for (const char* fine : {"*", "kcryptd-*", "kcryptd-[0-9]*", "[]x]", "[[:alpha:]]*", "nvme!wq", "\\[",
                              "{ab}", "n*", "dm.", "gve-0000:01:00.*", "(a)", "nf_ft_offload_*"})
-        EXPECT_THAT(warnings_of({rule(fine)}), IsEmpty()) << fine;
+        EXPECT_THAT(warnings_of({rule(fine)}), testing::IsEmpty()) << fine;
 }
 
 // "B" of FILE:LINE, after "A" at FILE:LINE.
@@ -79,7 +77,7 @@ TEST(RuleWarnings, ARuleThatNeverAppliesIsToldWithBothPlaces) {
              {rule("a"), rule("b"), rule("a")},
              {rule("a*") + until + rule("a*") + rule("b") + until + rule("b")},
              {rule("a") + host + rule("*", "host.workqueue")}})
-        EXPECT_THAT(warnings_of(fine), IsEmpty()) << fine[0];
+        EXPECT_THAT(warnings_of(fine), testing::IsEmpty()) << fine[0];
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>

@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <array>
@@ -34,7 +33,6 @@ using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::SizeIs;
 
 enum class Colour { red, green };
 std::string_view name_of(Colour colour) {
@@ -280,7 +278,7 @@ class AppendLogs : public testing::Test {
 };
 
 TEST_F(AppendLogs, LinesComeBackInTheirOrder) {
-    EXPECT_THAT(*log_.load(), SizeIs(0));
+    EXPECT_THAT(*log_.load(), testing::SizeIs(0));
     for (const std::uint64_t number : {1, 2, 5}) ASSERT_TRUE(append(number));
     EXPECT_THAT(numbers(), ElementsAre(1, 2, 5));
     ASSERT_TRUE(append(5)) << "it was written already";

@@ -3,16 +3,15 @@
 #include "ctl/render/status_text.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <pty.h>
-#include <unistd.h>
 
 #include <array>
+#include <nlohmann/json.hpp>
+#include <random>
 
-#include "base/file.h"
-#include "ctl/render/terminal.h"
+#include "ctl/options.h"
 #include "fake_experiment.h"
-#include "service/status.h"
+#include "service_rig.h"
 
 namespace wq {
 namespace {
@@ -21,8 +20,6 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
 
 class ProgressTest : public test::ExperimentRig {
   protected:
@@ -51,7 +48,7 @@ TEST_F(ProgressTest, FromNoPairToASlotOrAPause) {
                                                                 {"effect_percent", nullptr},
                                                                 {"phase", "waiting"}})
         EXPECT_EQ(trial.at(key), value) << key;
-    EXPECT_THAT(summary(), StartsWith("0 of 3 targets: nothing compared yet; "));
+    EXPECT_THAT(summary(), testing::StartsWith("0 of 3 targets: nothing compared yet; "));
     ASSERT_TRUE(run_to_slot());
     EXPECT_EQ(trial_of("kcryptd").at("phase"), "measuring");
     EXPECT_EQ(trial_of("kcryptd").at("reason"), "");
@@ -132,17 +129,6 @@ TEST_F(ProgressTest, WorthIsMeasuredAfterTheVerdict) {
     EXPECT_EQ(worth()["moved"], 0);
     EXPECT_TRUE(worth()["classes"].empty());
     EXPECT_EQ(worth()["taken_back_this_month"], 1);
-}
-
-// What is set first is measured from its first pair: no pair brought it there.
-TEST_F(ProgressTest, WorthOfWhatIsSetFirst) {
-    costs("smt", 0.9);
-    start(at_once(test::rule_for_all(test::fixed(Scope::smt))));
-    run_slot();
-    const json now = worth_json(*engine_, experiment_->ledger(), verdicts_->records(), wall_);
-    EXPECT_EQ(now["moved"], 2);
-    ASSERT_EQ(now["classes"].size(), 2U);
-    EXPECT_EQ(now["classes"][0]["pairs"], 1);
 }
 
 // An order and @default move targets that nothing is known of.
@@ -321,6 +307,150 @@ TEST(IsolationText, ShowsIsolatedCpus) {
     isolation["isolcpus"] = "";
     isolation["partitions"] = json::array();
     EXPECT_EQ(text_of(isolation), "");
+}
+
+// ---- status.json: whom the command believes
+
+constexpr const char* kStatus = "run/wq-tuned/status.json";
+constexpr const char* kBoot = "proc/sys/kernel/random/boot_id";
+
+std::string real(const std::string& path) {
+    return read_file(path).value();
+}
+
+struct Ran {
+    int code;
+    std::string out;
+};
+
+Ran run_status(const test::TempTree& tree, bool as_json, const std::string& target = "") {
+    ctl::Options options;
+    options.root = tree.root();
+    options.json = as_json;
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int code = ctl::status(options, target);
+    std::fflush(stdout);
+    const std::string err = testing::internal::GetCapturedStderr();
+    return {code, testing::internal::GetCapturedStdout() + err};
+}
+
+// A tree whose /proc has this boot and this process, the "daemon".
+class StatusFile : public testing::Test {
+  protected:
+    StatusFile() {
+        tree_.add(test::cpu_tree({.cores = 4, .threads = 2}));
+        tree_.write(kBoot, real("/proc/sys/kernel/random/boot_id"));
+        tree_.write(stat(), real("/proc/self/stat"));
+        tree_.write(kStatus, status_text(document_));
+    }
+    static std::string stat() { return "proc/" + std::to_string(::getpid()) + "/stat"; }
+    [[nodiscard]] std::string state() const {
+        const Ran ran = run_status(tree_, true);
+        const json document = json::parse(ran.out);
+        EXPECT_EQ(ran.code, document["daemon"]["state"] == "absent" ? ctl::kNoDaemon : ctl::kOk);
+        return document["daemon"]["state"];
+    }
+
+    test::TempTree tree_{test::kernel_tree({test::workqueue("kcryptd"), test::workqueue("writeback")})};
+    json document_ = {{"daemon", {{"state", "running"}, {"mode", "tune"}, {"version", "9.9"}}},
+                      {"targets",
+                       {{{"name", "kcryptd"},
+                         {"kind", "unbound"},
+                         {"scope", "cpu"},
+                         {"effective", "cpu"},
+                         {"baseline", "default"},
+                         {"planned", "smt"},
+                         {"state", "kept"},
+                         {"reason", "it improved"}},
+                        {{"name", "gone"}, {"state", "waiting"}}}}};
+};
+
+// Each row: what is done to a tree in which a daemon runs. Then none runs.
+TEST_F(StatusFile, OfWhoHasEndedIsNotBelieved) {
+    const auto with = [this](const char* pointer, json value) {
+        json document = json::parse(status_text(document_));
+        document[json::json_pointer(pointer)] = std::move(value);
+        tree_.write(kStatus, document.dump());
+    };
+    const std::vector<std::pair<const char*, std::function<void()>>> cases = {
+        {"killed", [this] { tree_.remove(stat()); }},
+        {"killed, and its parent does not care",
+         [this] {
+             std::string zombie = real("/proc/self/stat");
+             tree_.write(stat(), zombie.replace(zombie.rfind(')') + 2, 1, "Z"));
+         }},
+        {"the pid belongs to another process now", [&] { with("/process/start_time", 1); }},
+        {"another boot", [this] { tree_.write(kBoot, "00000000-0000-0000-0000-000000000000\n"); }},
+        {"cut off", [this] { tree_.write(kStatus, status_text(document_).substr(0, 100)); }},
+        {"empty", [this] { tree_.write(kStatus, ""); }},
+        {"deep", [this] { tree_.write(kStatus, std::string(100'000, '[')); }},
+        {"too large", [this] { ASSERT_EQ(::truncate(tree_.path(kStatus).c_str(), 1L << 31), 0); }},
+        {"a folder", [this] { tree_.remove(kStatus), tree_.add(test::Dir(kStatus)); }},
+        {"no state", [&] { with("/daemon/state", "excellent"); }},
+        {"no targets", [&] { with("/targets", 7); }},
+        {"a target without a name", [&] { with("/targets/0/name", nullptr); }},
+        {"by hand: a text for a number",
+         [&] {
+             with("/targets/0/comparison", {{"pairs", "many"}, {"effect_percent", 1}});
+         }},
+        {"stopped", [this] { ASSERT_TRUE(restore_after_exit({tree_.root()})); }},
+    };
+    for (const auto& [what, change] : cases) {
+        SCOPED_TRACE(what);
+        tree_.remove(kStatus);
+        tree_.write(kStatus, status_text(document_));
+        tree_.write(stat(), real("/proc/self/stat"));
+        tree_.write(kBoot, real("/proc/sys/kernel/random/boot_id"));
+        ASSERT_EQ(state(), "running");
+        change();
+        const Ran text = run_status(tree_, false);
+        EXPECT_EQ(text.code, ctl::kNoDaemon);
+        EXPECT_THAT(text.out, HasSubstr(": not running, mode "));
+    }
+}
+
+// However the file is damaged, the answer is a status: of a daemon, or that none runs.
+TEST_F(StatusFile, ThatIsDamagedIsNeverAnError) {
+    document_["targets"][0]["comparison"] = {{"reference", "cache"},
+                                             {"candidate", "smt"},
+                                             {"pairs", 12},
+                                             {"effect_percent", -3.5},
+                                             {"next_pair", 1700000000}};
+    document_["targets"][0]["verdict"] = {{"verdict", "improved"}, {"candidate", "smt"}, {"pairs", 16}};
+    document_["masks"] = {{{"name", "kcryptd"}, {"cpumask", "0-3"}}};
+    document_["daemon"]["experiments"] = {{"measuring", 1}, {"next_pair", nullptr}};
+    document_["daemon"]["policy"] = {{"state", "broken"}, {"since", 1700000000}, {"expired", {"a:1"}}};
+    tree_.write("sys/devices/system/cpu/isolated", "4-5\n");
+    const std::string whole = status_text(document_);
+    std::mt19937 random(36);
+    const std::string bytes = "0\"[]{}:,x-\xff";
+    for (int i = 0; i < 100; i++) {
+        std::string text = whole;
+        for (unsigned n = random() % 3 + 1; n > 0; n--) {
+            const std::size_t at = random() % text.size();
+            random() % 3 == 0 ? text.erase(at, random() % 8)
+                              : text.replace(at, 1, 1, bytes[random() % bytes.size()]);
+        }
+        tree_.write(kStatus, text);
+        SCOPED_TRACE(text);
+        const Ran ran = run_status(tree_, i % 2 == 0);
+        ASSERT_THAT(ran.code, testing::AnyOf(ctl::kOk, ctl::kNoDaemon));
+    }
+}
+
+using StatusOfDaemon = test::ServiceTest;
+
+// What could not be written is written once it can be: at the next event, not at the next change.
+TEST_F(StatusOfDaemon, AFileThatCouldNotBeWrittenIsWrittenLater) {
+    tree_.add(test::Dir(std::string(kStatus) + "/in the way"));
+    test::Daemon daemon(tree_, test::usr1_is(Udev::Change::workqueue));
+    ASSERT_TRUE(logged("status.json"));
+    tree_.remove(kStatus);
+    const auto since = std::chrono::steady_clock::now();
+    daemon.send(SIGUSR1);
+    EXPECT_TRUE(eventually([&] { return tree_.exists(kStatus); }));
+    EXPECT_LT(std::chrono::steady_clock::now() - since, std::chrono::seconds(20)) << "counts may take 30 s";
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "ctl/render/terminal.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <sstream>
@@ -12,7 +11,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Not;
 
 Table status_table() {
     Table table({"TARGET", "SCOPE", "REASON"});
@@ -73,9 +71,9 @@ TEST(Table, WrapsTheLastColumnOrPutsItBelow) {
 TEST(Table, SurvivesATerminalOfOneColumnAndColoursTheHeaderOnlyWhereAsked) {
     for (const std::size_t columns : {0U, 1U})
         EXPECT_THAT(status_table().text(columns, false), HasSubstr("writeback"));
-    EXPECT_THAT(status_table().text(80, false), Not(HasSubstr("\x1b")));
+    EXPECT_THAT(status_table().text(80, false), testing::Not(HasSubstr("\x1b")));
     EXPECT_THAT(lines_of(status_table().text(80, true))[0], HasSubstr("\x1b"));
-    EXPECT_THAT(lines_of(status_table().text(80, true))[1], Not(HasSubstr("\x1b")));
+    EXPECT_THAT(lines_of(status_table().text(80, true))[1], testing::Not(HasSubstr("\x1b")));
 }
 
 TEST(Table, DoesNotObeyANameThatIsAnEscapeSequence) {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "bpf/bpf_shared.h"
-#include "bpf/work_monitor.h"
-#include "ctl/observe/top_rates.h"
 #include "ctl/observe/top_table.h"
 #include "fake_monitor.h"
 
@@ -13,10 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::EndsWith;
-using testing::HasSubstr;
 using testing::Not;
-using testing::SizeIs;
-using testing::StartsWith;
 
 // ---- top rates
 
@@ -90,7 +83,7 @@ TEST(TopRates, AWorkqueueThatIsNewBeganWithNothing) {
     EXPECT_FALSE(interval->workqueues[1].reset);
     // A new workqueue at an address that has become free.
     const auto next = rates.add(at(3, {workqueue(1, "c", 5)}));
-    ASSERT_THAT(next->workqueues, SizeIs(1));
+    ASSERT_THAT(next->workqueues, testing::SizeIs(1));
     EXPECT_EQ(next->workqueues[0].items, 5U);
     EXPECT_FALSE(next->workqueues[0].reset);
     EXPECT_EQ(next->workqueues[0].id, 3U);
@@ -154,7 +147,7 @@ TEST(TopRates, FunctionsAreThoseWithItems) {
     rates.add(before);
     const auto interval = rates.add(after);
     EXPECT_EQ(interval->lost, 7U);
-    ASSERT_THAT(interval->functions, SizeIs(2));
+    ASSERT_THAT(interval->functions, testing::SizeIs(2));
     const auto& f = interval->functions[0];
     EXPECT_EQ(f.function + "@" + f.workqueue, "f@a");
     EXPECT_EQ(f.items, 4U);
@@ -240,7 +233,8 @@ TEST(TopTable, IsNeverWiderThanItMayBe) {
 TEST(TopTable, NamesAreCutInTheMiddleAndHarmlessToATerminal) {
     const std::vector rows{row("kcryptd_io-254:100-1", 1), row("kcryptd_io-254:101-1", 1)};
     EXPECT_THAT(names_of(rows, {"name"}, 37), ElementsAre("kcryptd_~54:100-1", "kcryptd_~54:101-1"));
-    EXPECT_THAT(names_of(std::vector{row("a\x1b[2J", 1)}, {"rate"}), ElementsAre(Not(HasSubstr("\x1b"))));
+    EXPECT_THAT(names_of(std::vector{row("a\x1b[2J", 1)}, {"rate"}),
+                ElementsAre(Not(testing::HasSubstr("\x1b"))));
 }
 
 TEST(TopTable, SortsNumbersDownAndNamesUp) {
@@ -285,7 +279,7 @@ TEST(TopTable, WhatCannotHappenIsNotZero) {
     EXPECT_THAT(line(), EndsWith("8.4s     -       -      0       0"));
     one.now.bh = true;
     one.cpu.reset();
-    EXPECT_THAT(line(), HasSubstr(" 1      -     -"));
+    EXPECT_THAT(line(), testing::HasSubstr(" 1      -     -"));
     EXPECT_THAT(line(), EndsWith("-     -       -      0       0"));
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Topologies from sources other than a tree of sysfs.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <hwloc.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,8 +11,6 @@
 #include <random>
 
 #include "ctl/commands/shown.h"
-#include "ctl/machine.h"
-#include "ctl/topology_source.h"
 #include "fake_machine.h"
 #include "read_tree.h"
 
@@ -41,8 +37,6 @@ namespace {
 using test::cpu_tree;
 using test::Dir;
 using test::File;
-using test::kernel_tree;
-using test::lists;
 using test::llcs;
 using test::must_read;
 using test::read;
@@ -51,7 +45,6 @@ using test::why_not;
 using test::workqueue;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 TEST(OtherSources, Synthetic) {
     const Topology topology = must_read("synthetic:package:2 l3:2 core:3 pu:2");
@@ -60,8 +53,8 @@ TEST(OtherSources, Synthetic) {
     EXPECT_THAT(llcs(topology), ElementsAre("0-5", "6-11", "12-17", "18-23"));
     EXPECT_THAT(llcs(must_read("synthetic:numa:2 pu:2")), ElementsAre("0", "1", "2", "3"));
     EXPECT_EQ(must_read("synthetic:numa:2 pu:2").nodes.size(), 2U);
-    EXPECT_THAT(lists(topology.packages), ElementsAre("0-11", "12-23"));
-    EXPECT_THAT(must_read("synthetic:numa:2 pu:2").packages, IsEmpty());
+    EXPECT_THAT(test::lists(topology.packages), ElementsAre("0-11", "12-23"));
+    EXPECT_THAT(must_read("synthetic:numa:2 pu:2").packages, testing::IsEmpty());
     EXPECT_EQ(must_read("synthetic:core:2 pu:2(indexes=0,2,1,3)").cores[0].list(), "0,2");
 }
 
@@ -264,7 +257,7 @@ TEST(SaveTree, GivesTheSameTopologyAndPlan) {
         {.sockets = 1, .cores = 8, .isolated = "2-3", .clusters = 2, .l2s = 2, .arch = "aarch64"}};
     for (const test::CpuTree& machine : machines) {
         TempTree tree{cpu_tree(machine)};
-        for (const auto& entry : kernel_tree(
+        for (const auto& entry : test::kernel_tree(
                  {workqueue("kcryptd"), workqueue("odd", {.max_active_mode = 0444})}, "cache_shard", "8"))
             tree.add(entry);
         tree.write("proc/cmdline", "quiet luks.key=secret maxcpus=64 nosmt\n");

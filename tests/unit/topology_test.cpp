@@ -1,29 +1,22 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "ctl/machine.h"
-#include "ctl/topology_source.h"
 #include "fake_machine.h"
 #include "machine/topology.h"
 #include "plan/pods.h"
 #include "read_tree.h"
-#include "temp_tree.h"
 
 namespace wq {
 namespace {
 
 using test::cpu_tree;
 using test::Dir;
-using test::File;
 using test::lists;
 using test::llcs;
-using test::machine;
 using test::read;
 using test::share;
 using test::TempTree;
@@ -264,7 +257,7 @@ TEST(AbsurdTree, WithPackagesThatDisagree) {
 }
 
 TEST(AbsurdTree, WithEmptyFolders) {
-    const TempTree folders{Dir(kCpuFolder, {Dir("cpu0"), Dir("cpu1"), File("online", "0-1\n")})};
+    const TempTree folders{Dir(kCpuFolder, {Dir("cpu0"), Dir("cpu1"), test::File("online", "0-1\n")})};
     EXPECT_THAT(llcs(read(folders)), ElementsAre("0", "1"));
     TempTree tree{cpu_tree({.cores = 4, .nodes = 0})};
     EXPECT_THAT(read(tree).nodes, IsEmpty());
@@ -336,7 +329,8 @@ TEST(Topology, WithoutAnyCacheFilesDependsOnTheArchitecture) {
 
 // ---- the CPUs known since boot
 
-const Topology kEightCpus = machine({.sockets = 2, .cores = 2, .threads = 2});  // n and n+4 are siblings
+const Topology kEightCpus =
+    test::machine({.sockets = 2, .cores = 2, .threads = 2});  // n and n+4 are siblings
 
 // What one look at the machine finds.
 struct Look {

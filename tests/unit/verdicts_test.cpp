@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The log of verdicts. state_file_test.cpp has what holds for every log.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 

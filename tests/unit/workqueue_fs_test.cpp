@@ -2,27 +2,22 @@
 #include "machine/workqueue_fs.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <tuple>
 
-#include "fake_rig.h"
+#include "fake_machine.h"
 
 namespace wq {
 namespace {
 
-using test::Dir;
 using test::File;
-using test::kDefaultPath;
 using test::kernel_tree;
 using test::TempTree;
 using test::workqueue;
 using test::wq_path;
-using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::StartsWith;
 
 // One workqueue, "a", made of FILES.
@@ -74,14 +69,14 @@ TEST(WorkqueueFs, CutsAMaskToTheUnboundMask) {
 
 TEST(WorkqueueFs, NamesWorkqueuesAndNothingElse) {
     TempTree tree(
-        kernel_tree({workqueue("writeback"), workqueue("kcryptd"), Dir("power", {File("control")})}));
+        kernel_tree({workqueue("writeback"), workqueue("kcryptd"), test::Dir("power", {File("control")})}));
     const WorkqueueFs files(Paths{tree.root()});
-    EXPECT_THAT(*files.names(), ElementsAre("@default", "kcryptd", "writeback"));
+    EXPECT_THAT(*files.names(), testing::ElementsAre("@default", "kcryptd", "writeback"));
     EXPECT_EQ(files.read("power").error().code, ENOENT) << "an order may name anything";
     tree.remove("sys/module");
-    EXPECT_THAT(*files.names(), ElementsAre("kcryptd", "writeback"));
+    EXPECT_THAT(*files.names(), testing::ElementsAre("kcryptd", "writeback"));
     tree.remove("sys");
-    EXPECT_THAT(*files.names(), IsEmpty());
+    EXPECT_THAT(*files.names(), testing::IsEmpty());
 }
 
 TEST(WorkqueueFs, TellsKindsThatAreNeverWritten) {
@@ -125,18 +120,6 @@ TEST(WorkqueueFs, SkipsAbsurdFilesWithAReason) {
     }
 }
 
-class AbsurdAttributes : public test::Rig {};
-
-TEST_F(AbsurdAttributes, AreNeverWritten) {
-    tree_.write(wq_path("kcryptd", "cpumask"), "0-3\n");
-    for (int i = 0; i < 2; i++) engine_->reconcile();
-    EXPECT_THAT(files_->asked, ElementsAre("writeback=smt")) << "the sane one is";
-    EXPECT_EQ(state("kcryptd"), State::unmanaged);
-    EXPECT_THAT(reason("kcryptd"), HasSubstr("not a CPU mask"));
-    engine_->restore_all();
-    EXPECT_EQ(tree_.read(wq_path("kcryptd", "cpumask")), "0-3\n");
-}
-
 TEST(WorkqueueFs, PlansNothingWithoutTheUnboundMaskOrScopeFiles) {
     TempTree tree = tree_of({});
     const WorkqueueFs files(Paths{tree.root()});
@@ -171,7 +154,7 @@ TEST_F(WorkqueueFsWrite, WritesAWordAndALine) {
     EXPECT_EQ(tree_.read(wq_path("a", "affinity_strict")), "1\n");
     EXPECT_EQ(files_.read_strict("a", inode_), true);
     ASSERT_TRUE(files_.write_scope(kDefaultTarget, files_.read(kDefaultTarget)->inode, "numa"));
-    EXPECT_EQ(tree_.read(kDefaultPath), "numa\n");
+    EXPECT_EQ(tree_.read(test::kDefaultPath), "numa\n");
     EXPECT_EQ(files_.writes(), 3U);
 }
 

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <sys/stat.h>
 #include <syslog.h>
-#include <cerrno>
 #include <cstring>
-#include <functional>
 
 #include "fake_log.h"
 #include "fake_workqueue_files.h"
@@ -20,7 +17,6 @@ using test::FakeWorkqueueFiles;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Key;
 
 using End = Outcome::Kind;
 
@@ -38,26 +34,14 @@ FakeWorkqueueFiles holding(const std::string& word, bool strict = false) {
     return files;
 }
 
-// Calls ACT as the daemon does: ENTRY is saved to disk first.
-Outcome with_entry(FakeWorkqueueFiles& files, const Owned& entry,
-                   const std::function<Outcome(OwnedWriter&)>& act) {
+// As the daemon does it: ENTRY is saved to disk first.
+Outcome apply(FakeWorkqueueFiles& files, const Owned& entry, const std::string& word,
+              std::optional<bool> strict) {
     const test::TempTree tree;
     OwnedStore store(tree.path("owned.json"));
     store.put(entry);
     EXPECT_TRUE(store.save());
-    OwnedWriter writer(files, store);
-    return act(writer);
-}
-
-Outcome apply(FakeWorkqueueFiles& files, const Owned& entry, const std::string& word,
-              std::optional<bool> strict) {
-    return with_entry(files, entry, [&](OwnedWriter& writer) {
-        return writer.apply(entry.name, {word, strict});
-    });
-}
-
-Outcome restore(FakeWorkqueueFiles& files, const Owned& entry) {
-    return with_entry(files, entry, [&](OwnedWriter& writer) { return writer.put_back(entry.name); });
+    return OwnedWriter(files, store).apply(entry.name, {word, strict});
 }
 
 TEST(Apply, WritesOnceBetweenTwoReads) {
@@ -201,6 +185,18 @@ TEST_F(WriterTest, PutsABaselineBackThatCannotBeSaved) {
     EXPECT_FALSE(files_.files["a"].strict);
 }
 
+// A strictness of ours goes before the scope, one of the kernel's comes back after it.
+TEST_F(WriterTest, PutsBackWithoutAMomentOfAStrictScopeThatNobodyAskedFor) {
+    Owned of_kernel = entry();
+    of_kernel.strict = Attribute{Knob::strict, "1", {"0"}};
+    for (const bool ours : {true, false}) {
+        put(ours ? entry({"smt"}, true) : of_kernel);
+        files_.files["a"] = {1, "smt", ours};
+        EXPECT_EQ(writer_.put_back("a").kind, End::done);
+    }
+    EXPECT_THAT(files_.writes(), ElementsAre("strict a 0", "a default", "a default", "strict a 1"));
+}
+
 TEST_F(WriterTest, LeavesWhatChangedSinceItWasSeen) {
     put(entry({"smt", "numa"}));
     files_.files["a"].word = "numa";
@@ -216,17 +212,6 @@ TEST(Apply, TakesStrictnessAwayBeforeTheScopeChanges) {
     const Owned e = entry({"smt", "numa"}, true);
     EXPECT_EQ(apply(files, e, "numa", false).kind, End::done);
     EXPECT_THAT(files.writes(), ElementsAre("strict a 0", "a numa"));
-    files = holding("smt", true);
-    EXPECT_EQ(restore(files, e).kind, End::done);
-    EXPECT_THAT(files.writes(), ElementsAre("strict a 0", "a default"));
-}
-
-TEST(Restore, SetsAStrictnessOfTheKernelAfterTheScope) {
-    auto files = holding("smt", false);
-    Owned e = entry();
-    e.strict = Attribute{Knob::strict, "1", {"0"}};
-    EXPECT_EQ(restore(files, e).kind, End::done);
-    EXPECT_THAT(files.writes(), ElementsAre("a default", "strict a 1"));
 }
 
 // ---- masks
@@ -306,7 +291,7 @@ TEST_F(RestoreAll, KeepsWhatCouldNotBeRestoredAndSaysWhy) {
     files_.write_errors = {EPERM};  // for a, which is first
     EXPECT_EQ(restore_all(files_, store_, log_), 1U);
     EXPECT_EQ(files_.files["b"].word, "default");
-    EXPECT_THAT(on_disk(), ElementsAre(Key("a")));
+    EXPECT_THAT(on_disk(), ElementsAre(testing::Key("a")));
     EXPECT_EQ(on_disk().at("a").main.claim, std::vector<std::string>{"smt"});
     ASSERT_EQ(log_.count(Event::quarantined), 1U);
     EXPECT_THAT(log_.lines[0].text, HasSubstr("a: not put back to 'default'"));

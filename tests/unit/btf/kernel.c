@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later
-// The types of a kernel that renamed and moved what 7.3 did, and more: every enum's value is another.
+// The types of a kernel as 6.6 has them, as far as our programs read them. With LIKE_7_3: those of a kernel that
+// renamed and moved what 7.3 did, and more: every enum's value is another.
 typedef unsigned long long u64;
 struct list_head {
     struct list_head *next, *prev;
 };
+#ifdef LIKE_7_3
 enum wq_affn_scope { WQ_AFFN_CPU, WQ_AFFN_SMT, WQ_AFFN_CACHE, WQ_AFFN_CACHE_SHARD, WQ_AFFN_NUMA, WQ_AFFN_DFL };
 enum wq_flags { WQ_UNBOUND = 1 << 5, WQ_FREEZABLE = 1 << 2, WQ_MEM_RECLAIM = 1 << 4, __WQ_ORDERED = 1 << 19 };
 enum pool_workqueue_stats {
@@ -16,6 +18,27 @@ enum pool_workqueue_stats {
     PWQ_STAT_CPU_INTENSIVE,
     PWQ_STAT_CPU_TIME,
 };
+enum worker_pool_flags { POOL_BH = 1 << 3 };
+#define SLOTS 16
+#define ATTRS attrs
+#define NAME_SIZE 32
+#else
+enum wq_affn_scope { WQ_AFFN_DFL, WQ_AFFN_CPU, WQ_AFFN_SMT, WQ_AFFN_CACHE, WQ_AFFN_NUMA, WQ_AFFN_SYSTEM };
+enum wq_flags { WQ_UNBOUND = 1 << 1, WQ_FREEZABLE = 1 << 2, WQ_MEM_RECLAIM = 1 << 3, __WQ_ORDERED = 1 << 17 };
+enum pool_workqueue_stats {
+    PWQ_STAT_STARTED,
+    PWQ_STAT_COMPLETED,
+    PWQ_STAT_CPU_TIME,
+    PWQ_STAT_CPU_INTENSIVE,
+    PWQ_STAT_CM_WAKEUP,
+    PWQ_STAT_REPATRIATED,
+    PWQ_STAT_MAYDAY,
+    PWQ_STAT_RESCUED,
+};
+#define SLOTS 64
+#define ATTRS unbound_attrs
+#define NAME_SIZE 24
+#endif
 struct cpumask {
     unsigned long bits[128];
 };
@@ -33,7 +56,6 @@ struct wq_pod_type {
     int* pod_node;
     int* cpu_pod;
 };
-enum worker_pool_flags { POOL_BH = 1 << 3 };
 struct worker_pool {
     int lock;
     int cpu;
@@ -53,15 +75,12 @@ struct xarray {
 struct xa_node {
     unsigned char shift;
     unsigned char offset;
-    void* slots[16];
+    void* slots[SLOTS];
 };
 struct idr {
     struct xarray idr_rt;
     unsigned int idr_base;
 };
-typedef struct {
-    int counter;
-} atomic_t;
 struct workqueue_struct {
     struct list_head pwqs;
     struct list_head list;
@@ -69,10 +88,10 @@ struct workqueue_struct {
     int work_color;
     struct worker* rescuer;
     int max_active;
-    struct workqueue_attrs* attrs;
+    struct workqueue_attrs* ATTRS;
     struct pool_workqueue* dfl_pwq;
     struct wq_device* wq_dev;
-    char name[32];
+    char name[NAME_SIZE];
     unsigned int flags;
     struct pool_workqueue** cpu_pwq;
 };
@@ -83,7 +102,9 @@ struct pool_workqueue {
     int flush_color;
     int refcnt;
     int nr_in_flight[16];
+#ifdef LIKE_7_3
     _Bool plugged;
+#endif
     int nr_active;
     struct list_head inactive_works;
     struct list_head pwqs_node;
@@ -107,7 +128,9 @@ struct worker {
 struct kthread {
     unsigned long flags;
     unsigned int cpu;
+#ifdef LIKE_7_3
     unsigned int node;
+#endif
     void* data;
 };
 struct sched_entity {
@@ -149,7 +172,9 @@ struct {
     struct worker_pool pool;
     struct idr idr;
     struct xa_node node;
+#ifdef LIKE_7_3
     enum worker_pool_flags pool_flags;
+#endif
     enum wq_flags flags;
     enum pool_workqueue_stats stats;
 } everything;
