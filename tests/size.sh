@@ -83,10 +83,10 @@ measured=$(git ls-files 'daemon/*.h' 'daemon/*.cpp' | xargs awk '
 ')
 echo
 echo "largest classes (data members, member functions):"
-grep ^CLASS <<<"$measured" | sort -k4,4nr -k5,5nr | head -5 | awk '{ printf "  %-28s %3d %3d  %s\n", $3, $4, $5, $2 }'
-grep ^CLASS <<<"$measured" | sort -k5,5nr | head -5 | awk '{ printf "  %-28s %3d %3d  %s\n", $3, $4, $5, $2 }'
+grep ^CLASS <<<"$measured" | sort -k4,4nr -k5,5nr | awk 'NR <= 5 { printf "  %-28s %3d %3d  %s\n", $3, $4, $5, $2 }'
+grep ^CLASS <<<"$measured" | sort -k5,5nr | awk 'NR <= 5 { printf "  %-28s %3d %3d  %s\n", $3, $4, $5, $2 }'
 echo "longest functions:"
-grep ^FUNCTION <<<"$measured" | sort -k4,4nr | head -5 | awk '{ printf "  %-28s %3d  %s:%d\n", $5, $4, $2, $3 }'
+grep ^FUNCTION <<<"$measured" | sort -k4,4nr | awk 'NR <= 5 { printf "  %-28s %3d  %s:%d\n", $5, $4, $2, $3 }'
 echo
 check "most data members" "$(grep ^CLASS <<<"$measured" | sort -k4,4nr | awk 'NR == 1 { print $4 }')" $most_members
 check "most member functions" "$(grep ^CLASS <<<"$measured" | sort -k5,5nr | awk 'NR == 1 { print $5 }')" $most_functions

@@ -54,8 +54,8 @@ bool costs_too_much(const LedgerEntry& before, const PairEvidence& evidence) {
     return false;
 }
 
-// The pause until the next pair of a watch. While the kept arm is clearly better, it doubles, up to a day, but
-// only after there are the pairs that tell what the arm is worth. A pair that does not agree ends that.
+// The pause until the next pair of a watch. While the kept arm is clearly better, it doubles, up to a day,
+// but only after there are the pairs that tell what the arm is worth. A pair that does not agree ends that.
 std::uint64_t pause_after(std::uint64_t pause, const LedgerEntry& entry, std::uint64_t recheck) {
     const auto interval = Comparison(entry.columns).effect(0).interval;
     const auto& last = entry.columns.front().last;

@@ -206,8 +206,8 @@ TEST_F(ExperimentTest, TheWatchGoesOnWhileOtherCandidatesAreTried) {
     EXPECT_TRUE(run_until([this] { return experiment_->totals().taken_back > 0; }, 48 * 3600));
 }
 
-// The watch of a clear gain gets fewer and fewer pairs: after the 16 pairs that tell its worth, recheck doubles, up
-// to a day.
+// The watch of a clear gain gets fewer and fewer pairs: after the 16 pairs that tell its worth, recheck
+// doubles, up to a day.
 TEST_F(ExperimentTest, TheWatchOfAClearGainSlowsDown) {
     costs("smt", 0.7);
     start_alone();
