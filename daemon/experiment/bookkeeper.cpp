@@ -130,10 +130,11 @@ Bookkeeper::Bookkeeper(const ExperimentEdges& edges) : edges_(edges) {
     ledger_.load();
     edges_.verdicts.complete(ledger_.ledger());
     const auto coins = coins_file(edges_.paths.slot()).read();
-    if (!coins)
+    if (!coins) {  // the next slot replaces the file
         edges_.log.write({LOG_WARNING, Event::none, coins.error().in("a slot that was cut off").text});
-    else if (*coins && (*coins)->running && !ledger_.has((*coins)->slot))
-        count_cut_off(**coins);
+        return;
+    }
+    if (*coins && (*coins)->running && !ledger_.has((*coins)->slot)) count_cut_off(**coins);
     // Last: a kill before it counts the windows at the next start, and not twice, because the slot is kept.
     (void)coins_file(edges_.paths.slot()).remove();
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <utility>
 
 #include "base/clock.h"
@@ -59,11 +60,16 @@ void Experiment::policy_changed() {
     const auto of_work = std::ranges::count_if(judge.counters, is_work_counter, &JudgedCounter::name);
     if (of_work > 0 && of_work < std::ssize(judge.counters)) (void)look_at_traffic();
     edges_.engine.name_only(read_named_only(edges_.paths));
-    // An arm that was kept for a class under an older kernel is the first candidate under this one. The
-    // entries are sorted by kernel.
-    for (const auto& [text, entry] : ledger().entries())
-        if (entry.judgement == Judgement::improved && entry.key.kernel != kernel_key(edges_.engine.kernel()))
-            edges_.book.before_upgrade[entry.key.kind] = entry.key.candidate;
+    // The arm that was kept last for a class under an older kernel is the first candidate under this one.
+    const std::string kernel = kernel_key(edges_.engine.kernel());
+    std::map<std::string, std::int64_t> latest;
+    for (const auto& [text, entry] : ledger().entries()) {
+        const LedgerKey& key = entry.key;
+        if (entry.judgement != Judgement::improved || key.kernel == kernel) continue;
+        if (entry.updated < latest[key.kind]) continue;
+        latest[key.kind] = entry.updated;
+        edges_.book.before_upgrade[key.kind] = key.candidate;
+    }
     host_.look(judge);
     look_at_.reset();
 }

@@ -110,8 +110,8 @@ class HostWatch {
     // The conditions now, without those of the engine and the ledger.
     [[nodiscard]] Conditions conditions(const Judging& judge) const;
 
-    Conditions seen{.in_hours =
-                        false};  // at the last look; the caller sets whether it is paused, and systemd's
+    // As of the last look. The caller sets `paused` and `system_state`.
+    Conditions seen{.in_hours = false};
 
   private:
     Paths paths_;

@@ -65,7 +65,9 @@ Parts::Parts(const Paths& paths, Log& log, RecordWriter& record, const OptedOut&
       record_(record),
       suspended_(time_suspended()),
       cpus_(cpu_state(paths)) {
-    experiment.pause(is_paused(paths));
+    const auto paused = read_if_there(paths.paused());
+    if (!paused) log.write({LOG_WARNING, Event::none, paused.error().text + "; experiments are not paused"});
+    experiment.pause(paused && *paused);
     if (experiment.is_paused())
         log.write({LOG_NOTICE, Event::none, "experiments are paused; `wq-tunectl resume` ends that"});
 }

@@ -368,6 +368,7 @@ Status Engine::unpin(const std::string& name) {
     if (Target* target = target_of(name); target != nullptr) target->hold(Holder::policy);
     step_all();
     const Target* after = find(name);
+    // What was not put back is tried again.
     return after == nullptr || after->stuck == 0 ? Status() : fail(name + ": " + after->reason, EIO);
 }
 

@@ -29,8 +29,10 @@ CpuSet planned(const std::string& name, const MaskWish& wish, const HostCpus& cp
 // Why the planned mask is empty.
 std::string why_no_cpu(const HostCpus& cpus) {
     if (cpus.possible.empty()) return "the possible or isolated CPUs cannot be read";
+    const CpuSet isolated = cpus.possible & cpus.isolated;
+    if (isolated.empty()) return "no CPU is left: no CPU of the mask is possible on this host";
     return fmt::format("no CPU is left: all CPUs of the mask are isolated or not possible (isolated: {})",
-                       (cpus.possible & cpus.isolated).list());
+                       isolated.list());
 }
 
 }  // namespace

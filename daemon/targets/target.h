@@ -42,6 +42,7 @@ enum class State : std::uint8_t {
 inline constexpr std::string_view kStateNames[] = {"unmanaged", "leave",    "as-planned",  "waiting",
                                                    "comparing", "set",      "kept",        "reverted",
                                                    "pinned",    "external", "unsupported", "quarantined"};
+static_assert(std::size(kStateNames) == static_cast<std::size_t>(State::quarantined) + 1);
 inline std::string_view name_of(State state) {
     return kStateNames[static_cast<std::size_t>(state)];
 }

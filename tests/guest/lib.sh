@@ -266,10 +266,10 @@ cost_of() {
   mkfifo /run/wq-tests/never
   echo 100 >$cost
   echo "$2" >$under
-  follow_scope "$1" &
+  follow_cost "$1" &
   follower=$!
 }
-follow_scope() {
+follow_cost() {
   local word value
   while :; do
     read -r word _ <"$workqueues/$wq/affinity_scope"

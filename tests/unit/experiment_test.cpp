@@ -267,13 +267,27 @@ TEST_F(ExperimentTest, AVerdictSaysWhatTheLockAndTheKworkersWere) {
     EXPECT_THAT(line->fields, Contains(std::pair<std::string, std::string>("WQ_POOLS_REFERENCE", "2")));
 }
 
-TEST_F(ExperimentTest, AnUpgradeOfTheKernelTriesTheOldIncumbentFirst) {
-    cost_ = [](const auto&, const std::string& word) {
-        return word == "cpu" ? 0.8 : word == "smt" ? 1.3 : 1.0;
-    };
-    use_traffic({"kcryptd"});
+TEST_F(ExperimentTest, LooksAtTheTrafficLessOftenWhileNothingIsBusy) {
+    use_traffic({});
     start(tune());
-    ASSERT_TRUE(run_until([this] { return scope("kcryptd") == "cpu" && state("kcryptd") == State::kept; }));
+    run(20);
+    counters_.asked.clear();
+    run(60);
+    EXPECT_EQ(std::ranges::count(counters_.asked, "traffic"), 6);
+}
+
+// The one that was kept last, not that of the kernel whose version is the last text.
+TEST_F(ExperimentTest, AnUpgradeOfTheKernelTriesTheOldIncumbentFirst) {
+    std::string best = "smt";
+    cost_ = [&best](const auto&, const std::string& word) { return word == best ? 0.8 : 1.3; };
+    use_traffic({"kcryptd"});
+    for (const auto& [release, scope_then] : {std::pair("6.9.0", "smt"), std::pair("6.12.0", "cpu")}) {
+        kernel_.release = release;
+        best = scope_then;
+        engine_->restore_all();
+        start(tune());
+        ASSERT_TRUE(run_until([&] { return scope("kcryptd") == best && state("kcryptd") == State::kept; }));
+    }
     kernel_.release = "6.13.0";
     engine_->restore_all();
     start(tune());

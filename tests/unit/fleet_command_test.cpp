@@ -308,7 +308,7 @@ TEST_F(FleetCommand, TheCanaryGoesOnComparingWhatThePolicyLeaves) {
     const std::string before = SOURCE_DIR "/conf/examples/05-canary.toml";
     const std::string after = file("50-fleet.toml", run({"policy", hosts("a", 40, -0.02)}).out);
     unsigned canaries = 0;
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < 400; i++) {
         HostFacts host = facts();
         host.machine_id = fmt::format("{:032x}", i);
         const Policy first = load_policy({before}, [&] { return host; }).value();
@@ -320,7 +320,7 @@ TEST_F(FleetCommand, TheCanaryGoesOnComparingWhatThePolicyLeaves) {
         EXPECT_EQ(then.rule_for("writeback")->wish.text(), compares ? "auto" : "leave");
         EXPECT_EQ(then.default_scope.manage, compares);
     }
-    EXPECT_NEAR(canaries, 50, 30);
+    EXPECT_NEAR(canaries, 20, 15);
 }
 
 // Any program that can add can produce merged lines with the keys of the contract (design, `fleet merge`).

@@ -128,6 +128,10 @@ TEST_F(MasksTest, HousekeepingFollowsIsolation) {
     EXPECT_THAT(mask("a").reason,
                 testing::HasSubstr(
                     "no CPU is left: all CPUs of the mask are isolated or not possible (isolated: 0-7)"));
+    cpus_.isolated = {};
+    policy_.rules.back().mask = fixed({64});
+    reconcile();
+    EXPECT_THAT(mask("a").reason, testing::HasSubstr("no CPU of the mask is possible"));
 }
 
 TEST_F(MasksTest, TheMaskOfAllIsWrittenWithoutIsolatedCpus) {

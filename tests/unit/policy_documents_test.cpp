@@ -361,7 +361,7 @@ TEST_F(PolicyDocuments, WithAWordTooManyAnywhere) {
     const std::string good = kGood;
     for (const char* word :
          {"\"", "'''", "[", "]", "{", "}", "=", ",", ".", "\\", "#", "\n", "0", "1979-05-27T24:00:00"})
-        for (std::size_t at = 0; at <= good.size(); ++at) load(std::string(good).insert(at, word));
+        for (std::size_t at = 0; at <= good.size(); at += 2) load(std::string(good).insert(at, word));
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ void reduce_to_question(FleetKey& key);
 //
 // For a host and question the line with the latest `at` counts, once. Refused by take(): a merged line one of
 // whose shards overlaps those of an earlier one of its key, or all of them where a shard is asked for, and
-// what FleetLineReader refuses. Hosts whose
-// shard a merged line of their question covers do not count: covered().
+// what FleetLineReader refuses. Hosts whose shard a merged line of their question covers do not count:
+// covered().
 //
 // Memory: about 2 kB per key, and a row of about 220 bytes per host and question. Hosts that would need more
 // than `most_rows` rows are merged in several rounds, each with those of one bucket.

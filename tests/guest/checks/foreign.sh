@@ -3,6 +3,7 @@
 . lib.sh
 
 crypt_c0
+drop_in wq-tuned.service <<<$'[Service]\nWatchdogSec=0\nEnvironment=WATCHDOG_USEC=6000000' # a tick every three seconds
 apply_policy "$(other_scope)"
 start_to "$wq" "$(other_scope)"
 echo numa >"$workqueues/$wq/affinity_scope"

@@ -19,8 +19,8 @@ free_kthreadd() {
 put_back() {
   load_off
   free_kthreadd
-  echo 0 >$event/enable
   rm -rf /var/lib/prometheus
+  echo 0 >$event/enable || true
 }
 load=""
 trap put_back EXIT
@@ -56,6 +56,7 @@ for scope in cpu system cpu system; do
   note "scope $scope: $(rescued) items so far"
   [ "$(rescued)" -lt 10 ] || break
 done
+sleep 1 # the last items end
 echo 0 >$event/enable
 ran=$(rescued)
 note "the rescuer ran $ran items"

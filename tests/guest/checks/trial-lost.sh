@@ -10,7 +10,7 @@ crypt_c0
 # The judged counter is a file: 100 while the baseline is in place. While the candidate is in place, it is the
 # first word of `costs` in nine windows, and the second word in the tenth. There are no guards, since a guard
 # could only veto `improved`.
-cost=/run/wq-tests/cost costs=/run/wq-tests/costs lost=/run/wq-tests/lost
+costs=/run/wq-tests/costs lost=/run/wq-tests/lost
 ordinary=/run/wq-tests/ordinary longest=/run/wq-tests/longest # ms for which the candidate was in place
 mkfifo /run/wq-tests/never
 

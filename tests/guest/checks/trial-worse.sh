@@ -41,7 +41,7 @@ note "-- with hold = true it stays whatever the evidence says, and nothing is co
 rule='hold = true' trial_policy cache
 start_to "$wq" cache
 pairs=$(ledger_pairs)
-sleep 20
+sleep 12 # four ticks
 check_eq "state" set "$(target "$wq" state)"
 expect_scope "$wq" cache
 systemctl stop wq-tuned

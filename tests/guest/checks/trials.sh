@@ -5,12 +5,12 @@
 
 crypt_c0
 load_on c0
-cost_of system 090
+cost_of "$(other_scope)" 090
 trap 'cost_of_nothing; load_off' EXIT
 
 note "-- better: the kernel had a pool for each CPU, auto plans one"
 # Latency is counted, by probes, and cannot decide.
-trial_policy auto "counters = [\"file:$cost\"]" 'guards = [{ counter = "latency", tolerance = "100%" }]'
+window=600ms washout=100ms trial_policy auto "counters = [\"file:$cost\"]" 'guards = [{ counter = "latency", tolerance = "100%" }]'
 systemctl start wq-tuned
 wait_until 400 ended 1 || fail "no verdict: $(target "$wq" reason)"
 check_eq "the verdict" improved "$(verdict verdict)"

@@ -7,8 +7,7 @@ mkdir -p $dir
 
 crypt_c0
 load_c0
-# Set first, so that all its pairs count for what it is worth: after `improved` there would be one a day, for a
-# gain above 10%.
+# Set first, so that all its pairs count for what it is worth. (After `improved` there is one per `recheck`.)
 trial_policy plan 'max_pairs = 24' 'guards = []'
 systemctl start wq-tuned
 worth() { status | jq -r --arg key "$1" '.worth.classes[0][$key]'; }
