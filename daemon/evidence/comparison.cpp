@@ -212,9 +212,9 @@ Decision Comparison::decide(const DecisionRule& rule) const {
     Nearest worse;
     Nearest better;
     Nearest clear;  // of the counters that `improved` may rest on
-    bool any_worse = false;
+    const Column* veto = nullptr;
     for (const Column& column : columns_) {
-        any_worse = any_worse || log_worse(column) > 0;
+        if (log_worse(column) > (veto == nullptr ? 0 : log_worse(*veto))) veto = &column;
         if (column.counter.guard && column.worse.count == 0) continue;  // it could not be read yet
         if (!(flows_better && column.counter.name == "latency"))
             worse.offer(column, ask_worse - log_worse(column));
@@ -228,8 +228,10 @@ Decision Comparison::decide(const DecisionRule& rule) const {
                         log_better(column), static_cast<std::size_t>(&column - columns_.data())};
     };
     if (worse.has_all()) return tell(Judgement::regressed, *worse.column);
-    if (clear.has_all() && !any_worse) return tell(Judgement::improved, *clear.column);
-    return tell(Judgement::undecided, worse.missing < better.missing ? *worse.column : *better.column);
+    if (clear.has_all() && veto == nullptr) return tell(Judgement::improved, *clear.column);
+    Decision out = tell(Judgement::undecided, worse.missing < better.missing ? *worse.column : *better.column);
+    if (clear.has_all()) out.veto = veto->counter.name;
+    return out;
 }
 
 Effect Comparison::effect(std::size_t column) const {

@@ -149,6 +149,8 @@ struct Decision {
     double log_worse = 0;     // ln of the e-value of "the candidate costs more"
     double log_better = 0;
     std::size_t column = 0;  // index of that counter
+    // The counter or guard with the largest E_worse above 1, if nothing else stands against `improved`.
+    std::string veto = {};
 };
 
 // All pairs ever measured of one candidate against one reference, as e-values. It never ends. Pure.

@@ -355,6 +355,8 @@ void Bookkeeper::turn(const Member& member, const LedgerEntry& entry, const Accr
     if (accrual.turn == Turn::undecided) {
         totals_.undecided++;
         record.reason = kMaxPairsReason;
+        if (const std::string& veto = accrual.decision.veto; !veto.empty())
+            record.reason += fmt::format("; not kept, because {} is worse", veto);
     }
     if (taken_back) {
         totals_.taken_back++;

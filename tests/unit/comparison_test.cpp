@@ -101,10 +101,13 @@ TEST(Comparison, AGuardCanOnlyVeto) {
 }
 
 TEST(Comparison, AMissingGuardDropsItsOwnValueOnly) {
-    const auto some = after({kLatency, kThroughputGuard}, {PairValues{2, 1}, std::nullopt}, 16);
+    auto some = after({kLatency, kThroughputGuard}, {PairValues{2, 1}, std::nullopt}, 16);
     EXPECT_EQ(some.decide({}).judgement, Judgement::improved);
     EXPECT_EQ(some.columns()[1].worse.count, 0U);
     EXPECT_EQ(some.why_refused({std::nullopt, PairValues{1, 1}}), "latency was not read");
+    some.add({PairValues{2, 1}, PairValues{2, 1}});
+    EXPECT_EQ(some.decide({}).judgement, Judgement::undecided);
+    EXPECT_EQ(some.decide({}).veto, "throughput");
 }
 
 // The losses set the scale, so one of them takes more evidence than nine gains give. (The rule of the plain

@@ -37,7 +37,7 @@ wait_until 120 half_way || true
 step "wq-tunectl status, meanwhile"
 wq-tunectl status
 wait_until 150 judged 1 || note "no verdict in time: $(target "$wq" reason)"
-first=$(judged 1 && word || echo "$wq: no verdict in time")
+first=$(judged 1 && word || echo "$wq: undecided so far: $(target "$wq" reason)")
 sleep 1 # what follows from it is written
 step "the verdict, and what is in force"
 note "$first"
@@ -65,7 +65,7 @@ before=$(count)
 follow
 systemctl start wq-tuned
 wait_until 150 judged $((before + 1)) || note "no verdict in time: $(target "$wq" reason)"
-second=$(judged $((before + 1)) && word || echo "$wq: no verdict in time")
+second=$(judged $((before + 1)) && word || echo "$wq: undecided so far: $(target "$wq" reason)")
 sleep 1
 note "$second"
 note "$wq: $(scope_of "$wq")"
