@@ -229,7 +229,8 @@ Decision Comparison::decide(const DecisionRule& rule) const {
     };
     if (worse.has_all()) return tell(Judgement::regressed, *worse.column);
     if (clear.has_all() && veto == nullptr) return tell(Judgement::improved, *clear.column);
-    Decision out = tell(Judgement::undecided, worse.missing < better.missing ? *worse.column : *better.column);
+    Decision out =
+        tell(Judgement::undecided, worse.missing < better.missing ? *worse.column : *better.column);
     if (clear.has_all()) out.veto = veto->counter.name;
     return out;
 }

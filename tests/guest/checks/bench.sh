@@ -40,7 +40,9 @@ check_eq "each scope with each load" $((2 * scopes)) "$(jq '[.scopes[] | .load +
 check_eq "eight pools or one" true "$(jq '[.scopes[] | .pools == (if .scope == "numa" or .scope == "system" then 1 else 8 end)] | all' "$here/a.json")"
 check_eq "as many as the kernel has" true "$(jq '[.scopes[] | .median.pools == .pools] | all' "$here/a.json")"
 check_eq "one scope of other pods, the rest are controls" system "$(jq -r '.scopes[] | select(.load == "write" and .role == "candidate" and .same_pods_as == null).scope' "$here/a.json")"
-check_eq "the best" system "$(jq -r .best.write "$here/a.json")"
+# Whether `system` improves depends on this machine.
+check_eq "the best is what improved" "$(jq -r '[.scopes[] | select(.load == "write" and .verdict == "improved" and .same_pods_as == null).scope][0]' "$here/a.json")" \
+  "$(jq -r .best.write "$here/a.json")"
 check_eq "a table for each load" "READ WRITE" "$(awk '$2 == "ITEMS/S" { print $1 }' "$here/out" | sort | paste -sd ' ')"
 check_eq "lines beyond 80 columns" 0 "$(grep -c '.\{81\}' "$here/out")"
 
