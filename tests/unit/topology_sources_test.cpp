@@ -171,6 +171,8 @@ TEST(XmlThatHwlocCannotLoad, IsToldWhy) {
     TempTree tree;
     for (const auto& [text, why] : files) {
         tree.write("machine.xml", text);
+        if (HWLOC_API_VERSION >= 0x20c00 && (why == files[0].second || why == files[1].second))
+            continue;  // it loads these
         EXPECT_THAT(why_not("xml:" + tree.path("machine.xml")), HasSubstr(why));
     }
     tree.write("machine.xml", sane);
