@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The jobs of `./dev test --all`. `dev` sources this file and has the functions that do the work.
 #
-# A job ends with its row in tests/ALL.md: when, which commit, on which machine, how many tests passed, failed and
+# A job ends with its row in docs/checks.md: when, which commit, on which machine, how many tests passed, failed and
 # were skipped. `--part N/M` runs the N-th of M parts, which take about the same time, so that a machine that
-# is there for an hour or two can run one. A row is replaced when its job runs again; the others stay.
+# is there for an hour or two can run one; JOB... runs these. A row is replaced when its job runs again; the others stay.
 
-table=tests/ALL.md
+table=docs/checks.md
 logs=build/all
 
 # "SECONDS NAME" of each job, the longest first. The seconds only balance the parts. Those of a boot are the most that its
@@ -93,15 +93,20 @@ record() { # NAME RESULT SECONDS
   mv "$table.new" "$table"
 }
 
-test_all() { # [N/M]
+test_all() { # N/M, or JOB...
   local which=$1 list job jobs result started bad=0
-  if ! [[ $which =~ ^[1-9][0-9]*/[1-9][0-9]*$ ]] || [ "${which%/*}" -gt "${which#*/}" ]; then die "usage: ./dev test --all [--part N/M]"; fi
   (packages+=(chromium fonts-dejavu-core) && deps)
   build release -DWQ_TUNED_UNIT_TESTS=ON
   tests/guest/fetch.sh 6.12 7.2
   fetch_prometheus
   list=$(all_jobs) || die "CTest does not name the boots"
-  mapfile -t jobs < <(part "${which%/*}" "${which#*/}" <<<"$list")
+  if [[ $which == */* ]]; then
+    if ! [[ $which =~ ^[1-9][0-9]*/[1-9][0-9]*$ ]] || [ "${which%/*}" -gt "${which#*/}" ]; then die "--part N/M: not '$which'"; fi
+    mapfile -t jobs < <(part "${which%/*}" "${which#*/}" <<<"$list")
+  else
+    jobs=("$@")
+    for job; do grep -q " ${job//./\\.}\$" <<<"$list" || die "no job '$job'; there are: $(cut -d' ' -f2 <<<"$list" | xargs)"; done
+  fi
   [ ${#jobs[@]} -gt 0 ] || die "part $which has no job"
   mkdir -p "$logs"
   for job in "${jobs[@]}"; do
