@@ -63,12 +63,12 @@ class Loop {
 class Agenda {
   public:
     void event(std::uint64_t now) {
-        first_ = first_.value_or(now);
-        due_ = std::min(now + kQuiet, *first_ + kMost);
+        first_ = std::min(first_, now);
+        due_ = std::min(now + kQuiet, first_ + kMost);
     }
     // Call it after a look. WANTS_RETRY: something failed that may succeed later.
     void looked(bool wants_retry, std::uint64_t now) {
-        first_.reset();
+        first_ = kNone;
         due_.reset();
         if (wants_retry) due_ = now + (kFirstRetry << std::min(retries_, 4U));
         retries_ = wants_retry ? retries_ + 1 : 0;
@@ -76,11 +76,12 @@ class Agenda {
     [[nodiscard]] std::optional<std::uint64_t> due() const { return due_; }
 
   private:
+    static constexpr std::uint64_t kNone = ~std::uint64_t{0};
     static constexpr std::uint64_t kQuiet = 200'000;
     static constexpr std::uint64_t kMost = 1'000'000;
     static constexpr std::uint64_t kFirstRetry = 250'000;
 
-    std::optional<std::uint64_t> first_;  // of a burst that goes on
+    std::uint64_t first_ = kNone;  // of a burst that goes on
     std::optional<std::uint64_t> due_;
     unsigned retries_ = 0;  // in a row
 };
