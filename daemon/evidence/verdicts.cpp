@@ -2,6 +2,7 @@
 #include "evidence/verdicts.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <syslog.h>
 #include <algorithm>
 #include <cctype>
@@ -12,6 +13,8 @@
 #include <utility>
 
 #include "base/text.h"
+#include "bpf/bpf_shared.h"
+#include "bpf/work_sums.h"
 
 namespace wq {
 namespace {
@@ -31,8 +34,23 @@ std::string change_of(const char* key, const std::optional<unsigned>& from,
     return *from == *to ? fmt::format(", {} {}", key, *from) : fmt::format(", {} {} -> {}", key, *from, *to);
 }
 
+// ", queue_work() 1.2/3/4.1/9 us -> 1/2/3/8 us (p50/p90/p95/p99)"; "" if one is not known.
+std::string enqueue_change(const ArmWork& from, const ArmWork& to) {
+    if (!from.enqueue_ns || !to.enqueue_ns) return "";
+    const auto us = [](const ArmWork& arm) {
+        std::array<double, 4> out = *arm.enqueue_ns;
+        for (double& ns : out) ns /= 1000;
+        return fmt::format("{:.2g} us", fmt::join(out, "/"));
+    };
+    return fmt::format(", queue_work() {} -> {} (p50/p90/p95/p99)", us(from), us(to));
+}
+
 ArmWork work_of(const WorkCount& mean, double lowest) {
     ArmWork out;
+    Histogram enqueued(kTimeBits);
+    for (unsigned i = 0; i < mean.enqueued.size(); i++) enqueued.add(i, mean.enqueued[i]);
+    const auto of_items = [&](double share) { return enqueued.percentile(share); };
+    if (enqueued.items() > 0) out.enqueue_ns = {of_items(0.5), of_items(0.9), of_items(0.95), of_items(0.99)};
     if (!std::isnan(mean.lock)) {
         out.lock_ns = std::max(mean.lock - lowest, 0.0);
         if (mean.latency > 0) out.lock_percent = std::min(100 * *out.lock_ns / mean.latency, 100.0);
@@ -71,6 +89,7 @@ static void describe(JsonPlace& at, ArmWork& work) {
     at("lock_percent", work.lock_percent, 0.0, 100.0);
     at("pools", work.pools);
     at("workers", work.workers);
+    at("enqueue_ns", work.enqueue_ns, 0.0, kMost);
 }
 
 void describe(JsonPlace& at, Contention& contention) {
@@ -96,7 +115,7 @@ std::string text_of(const Contention& contention) {
                                                percent_text(*to.lock_percent))
                                  : "not seen";
     return "lock wait " + lock + change_of("pools", from.pools, to.pools) +
-           change_of("kworkers", from.workers, to.workers);
+           change_of("kworkers", from.workers, to.workers) + enqueue_change(from, to);
 }
 
 std::string lock_text(const Contention& contention, const std::string& reference,
@@ -125,6 +144,8 @@ void WorkSeen::add(const WorkCount& reference, const WorkCount& candidate) {
     for (const auto& [mean, count] : {std::pair(&means_[0], &reference), {&means_[1], &candidate}}) {
         const WorkCount before = *mean;
         *mean = *count;
+        for (std::size_t i = 0; i < std::min(before.enqueued.size(), mean->enqueued.size()); i++)
+            mean->enqueued[i] += before.enqueued[i];
         if (begins || std::isnan(before.lock) || std::isnan(count->lock)) continue;
         mean->lock = before.lock + kWeight * (count->lock - before.lock);
         mean->latency = before.latency + kWeight * (count->latency - before.latency);

@@ -30,6 +30,9 @@ struct ArmWork {
     std::optional<double> lock_percent;  // the same, of latency
     // At the end of the last window, as in WorkCount.
     std::optional<unsigned> pools, workers;
+    // p50, p90, p95 and p99 of a producer's time in queue_work(), ns, over the pairs since the daemon's
+    // start. Only where `enqueue` is judged.
+    std::optional<std::array<double, 4>> enqueue_ns = {};
 };
 struct Contention {
     ArmWork reference, candidate;

@@ -240,7 +240,8 @@ TEST(WorkSeen, TheLockIsAMeanAndThePoolsAreThoseOfTheLastPair) {
 TEST(Contention, ComesBackFromItsJsonAndNothingElseDoes) {
     EXPECT_TRUE(to_json(std::nullopt).is_null());
     EXPECT_FALSE(contention_in(nullptr));
-    const Contention all[] = {{}, {{1200.5, 14, 2, 9}, {0, 0, 12, 31}}, {{{}, {}, 2, 9}, {{}, {}, 12, {}}}};
+    const Contention all[] = {
+        {}, {{1200.5, 14, 2, 9, {{1, 2, 3, 4}}}, {0, 0, 12, 31}}, {{{}, {}, 2, 9}, {{}, {}, 12, {}}}};
     for (const Contention& one : all) {
         const json document = to_json(one);
         const auto back = contention_in(document);
@@ -252,7 +253,7 @@ TEST(Contention, ComesBackFromItsJsonAndNothingElseDoes) {
     for (const auto& [key, value] : {std::pair<const char*, json>{"lock_percent", 101},
                                      {"lock_ns", -1},
                                      {"lock_ns", "1"},
-                                     {"pools", -1},
+                                     {"enqueue_ns", {1, 2, 3}},
                                      {"workers", 1e10},
                                      {"more", 1}}) {
         json bad = good;
@@ -269,6 +270,10 @@ TEST(Contention, IsToldInWords) {
     EXPECT_EQ(lock_text(much, "cache", "smt"),
               "14% of latency under cache (1200 ns an item), 0.04% under smt (3 ns)");
     EXPECT_EQ(pools_text(much, "cache", "smt"), "2 with 9 kworkers under cache, 12 with 31 under smt");
+    const Contention queued{{1, 1, 2, 9, {{1200, 3100, 4100, 44000}}},
+                            {1, 1, 2, 9, {{1100, 2100, 3000, 9000}}}};
+    EXPECT_THAT(text_of(queued),
+                testing::HasSubstr("queue_work() 1.2/3.1/4.1/44 us -> 1.1/2.1/3/9 us (p50/p90/p95/p99)"));
     const Contention unseen{{{}, {}, 2, 9}, {{}, {}, 2, 31}};
     EXPECT_EQ(text_of(unseen), "lock wait not seen, pools 2, kworkers 9 -> 31");
     EXPECT_EQ(lock_text(unseen, "cache", "smt"), "not seen on this kernel");
