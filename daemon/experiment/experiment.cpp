@@ -77,7 +77,7 @@ void Experiment::policy_changed() {
 std::string Experiment::why_no_slot() const {
     Conditions host = host_.conditions(edges_.engine.policy().judge);
     host.observing = edges_.engine.observing();
-    host.pods_unknown = edges_.engine.inventory().pods_unknown;
+    host.pods_unknown = edges_.engine.snapshot().pods_unknown;
     host.ledger_error = edges_.ledger.why_not(edges_.clock.now());
     return wq::why_no_slot(host);
 }

@@ -94,7 +94,7 @@ SlotRun::SlotRun(const ExperimentEdges& edges, Counting& counting, std::vector<M
     : edges_(edges),
       members_(std::move(members)),
       clock_(times, edges.clock.now()),
-      online_(edges.engine.inventory().online),
+      online_(edges.engine.snapshot().online),
       clocks_(edges.clock.clocks()),
       cpu_times_(read_cpu_times(edges.paths)) {
     coins_.slot = edges.clock.now();
@@ -226,7 +226,7 @@ std::vector<SlotRun::Left> SlotRun::leave_all(const std::string& why) {
 }
 
 std::vector<SlotRun::Left> SlotRun::check() {
-    if (edges_.engine.inventory().online != online_) spoil("CPUs came or went");
+    if (edges_.engine.snapshot().online != online_) spoil("CPUs came or went");
     for (Member& member : members_)
         if (const auto no = member.left ? std::nullopt : why_leave(member)) leave(member, no->why, no->ours);
     return std::exchange(left_, {});

@@ -251,7 +251,7 @@ std::vector<const LedgerEntry*> newest_comparisons(const MetricsInput& in) {
     const std::string kernel = kernel_key(in.engine.kernel());
     std::vector<const LedgerEntry*> out;
     for (const auto& [text, entry] : in.experiment.ledger().entries())
-        if (entry.key.kernel == kernel && entry.key.topology == in.engine.inventory().fingerprint)
+        if (entry.key.kernel == kernel && entry.key.topology == in.engine.snapshot().fingerprint)
             out.push_back(&entry);
     std::ranges::stable_sort(out, std::ranges::greater{}, &LedgerEntry::updated);
     if (out.size() > kMostComparisons) out.resize(kMostComparisons);
@@ -314,7 +314,7 @@ std::vector<const VerdictRecord*> last_verdicts(const MetricsInput& in) {
     const auto& records = in.verdicts.records();
     for (auto r = records.rbegin(); r != records.rend() && out.size() < kMostVerdictSeries; ++r) {
         const LedgerKey& key = r->key;
-        if (!r->judged || key.kernel != kernel || key.topology != in.engine.inventory().fingerprint) continue;
+        if (!r->judged || key.kernel != kernel || key.topology != in.engine.snapshot().fingerprint) continue;
         if (seen.insert(label_value(fmt::format("{}\n{}\n{}", key.kind, key.reference, key.candidate)))
                 .second)
             out.push_back(&*r);

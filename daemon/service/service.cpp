@@ -55,7 +55,7 @@ constexpr std::uint64_t kStatusPeriod = 30'000'000;  // us between two status.js
 std::uint64_t essence_of(const Told& now) {
     const Engine& engine = now.parts.engine;
     std::string out = fmt::format("{}\n{}\n{} {}\n", now.state, now.summary, now.policy.since.value_or(0),
-                                  engine.inventory().topology_reads);
+                                  engine.snapshot().topology_reads);
     const auto add = [&out](const std::string& name, const Shown& shown, const std::string& more) {
         fmt::format_to(std::back_inserter(out), "{}\n{}\n{}\n{}\n", name, name_of(shown.state), shown.reason,
                        more);
@@ -380,7 +380,7 @@ void Publisher::publish_status(const Told& now) {
 
 void Publisher::publish_metrics(const Told& now) {
     const Engine& engine = now.parts.engine;
-    const Topology& topology = engine.inventory().topology();
+    const Topology& topology = engine.snapshot().topology();
     policy_.broken = !now.policy.error.empty();
     policy_.expired = engine.policy().expired_rules().size();
     if (!host_) host_ = read_host_facts(paths_, topology);

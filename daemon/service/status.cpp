@@ -39,7 +39,7 @@ std::string reason_of(const Engine& engine, const Target& target, bool unplanned
         return "cannot plan: invalid policy";
     if (target.unread)
         return target.reason + (target.reason.empty() ? "" : "; ") + "cannot be read now, shown as it was";
-    if (target.now.strict != true || !engine.inventory().strict_in_doubt) return target.reason;
+    if (target.now.strict != true || !engine.snapshot().strict_in_doubt) return target.reason;
     return target.reason +
            "; strict, but a CPU came online or the machine was suspended since: its workers may run anywhere";
 }
@@ -254,7 +254,7 @@ json status_json(const Engine& engine, const Experiment* experiment, const std::
               {"policy", policy_state_json(policy, engine.policy().expired_rules())},
               {"experiments", experiments_json(experiment, views)},
               {"writes", engine.writes()},
-              {"topology_reads", engine.inventory().topology_reads}}},
+              {"topology_reads", engine.snapshot().topology_reads}}},
             {"targets", std::move(targets)},
             {"masks", masks_json(engine.masks())}};
 }

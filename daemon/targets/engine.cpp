@@ -57,11 +57,11 @@ tl::unexpected<Error> refused(const std::string& name, const No& no) {
 Targets::Targets(Edges edges, KernelInfo kernel)
     : edges_(std::move(edges)),
       kernel_(std::move(kernel)),
-      inventory_(edges_.log, edges_.read_topology, kernel_),
+      snapshot_(edges_.log, edges_.read_topology, kernel_),
       log_(edges_.log),
       reconciler_(edges_.files, edges_.store, log_),
       masks_(edges_.files, edges_.store, log_, reconciler_),
-      keys_(inventory_, policy_) {}
+      keys_(snapshot_, policy_) {}
 
 std::string Targets::observing() const {
     return why_observing(kernel_, policy_, observe_why_);
@@ -104,7 +104,7 @@ std::optional<No> Targets::why_not(const Target& target, Use use, const Arms* ar
         return No{left_to_writer(target).reason + "; put the baseline back and reload the policy"};
     if (use == Use::revert) return {};
     if (target.now.name == kDefaultTarget && !default_stays_.empty()) return No{default_stays_};
-    if (const std::string& why = inventory_.pods_unknown; !why.empty()) return No{"pods unknown: " + why};
+    if (const std::string& why = snapshot_.pods_unknown; !why.empty()) return No{"pods unknown: " + why};
     if (use == Use::pin) return {};
     const Holder holder = target.holder();
     if (is_order(holder))
@@ -124,7 +124,7 @@ std::optional<No> Targets::why_not(const Target& target, Use use, const Arms* ar
 // ---- looking
 
 void Targets::look_and_plan() {
-    if (inventory_.look_at_topology()) keys_.forget_pods();
+    if (snapshot_.look_at_topology()) keys_.forget_pods();
     if (const auto names = edges_.files.names()) {
         std::set<std::string> seen(names->begin(), names->end());
         for (const auto& [name, entry] : edges_.store.entries()) seen.insert(name);
@@ -169,7 +169,7 @@ void Targets::look_at(const std::string& name, const CpuSet& unbound_mask) {
 }
 
 bool Targets::is_as_seen() const {
-    if (!complete_ || inventory_.stale || !reconciler_.unsaved().empty()) return false;
+    if (!complete_ || snapshot_.stale || !reconciler_.unsaved().empty()) return false;
     if (edges_.files.unbound_mask() != unbound_mask_) return false;
     return std::ranges::all_of(edges_.store.entries(), [this](const auto& item) {
         const auto& [name, entry] = item;
@@ -189,11 +189,11 @@ bool Targets::is_as_seen() const {
 // rule says `auto` keep their candidates, to save memory: there may be thousands of targets.
 void Targets::plan() {
     const auto before = all_before_us(targets_);
-    PlanInput input{inventory_.topology(),
+    PlanInput input{snapshot_.topology(),
                     kernel_,
                     policy_,
                     before,
-                    inventory_.pods_unknown,
+                    snapshot_.pods_unknown,
                     effective_shard_size(kernel_, policy_),
                     named_only_};
     for (const auto& [name, target] : targets_) {
@@ -263,7 +263,7 @@ void Targets::make_step(Target& target) {
 // ---- deciding
 
 Circumstances Targets::circumstances() const {
-    return {observing(), inventory_.pods_unknown, edges_.book == nullptr ? Waiting() : edges_.book->waiting};
+    return {observing(), snapshot_.pods_unknown, edges_.book == nullptr ? Waiting() : edges_.book->waiting};
 }
 
 void Engine::set_policy(Policy policy) {
@@ -273,11 +273,11 @@ void Engine::set_policy(Policy policy) {
     for (auto& [name, target] : targets_) target.start_over();
     if (targets_.empty()) return;  // at the start, not at a reload
     edges_.store.start_over(Knob::scope);
-    inventory_.changed(Udev::Change::cpu);
+    snapshot_.changed(Udev::Change::cpu);
 }
 
 void Engine::changed(Udev::Change change) {
-    inventory_.changed(change);
+    snapshot_.changed(change);
     if (change != Udev::Change::workqueue && change != Udev::Change::lost) return;
     masks_.changed();
     for (auto& [name, target] : targets_) target.ask_udev = true;

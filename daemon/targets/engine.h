@@ -14,7 +14,7 @@
 #include "base/result.h"
 #include "machine/workqueue_fs.h"
 #include "targets/conditions.h"
-#include "targets/inventory.h"
+#include "targets/keys.h"
 #include "targets/mask_keeper.h"
 #include "targets/reconciler.h"
 #include "targets/target.h"
@@ -58,7 +58,7 @@ class Targets {
         return found == targets_.end() ? nullptr : &found->second;
     }
     [[nodiscard]] const MaskKeeper& masks() const { return masks_; }
-    [[nodiscard]] const Inventory& inventory() const { return inventory_; }
+    [[nodiscard]] const Snapshot& snapshot() const { return snapshot_; }
     [[nodiscard]] const Keys& keys() const { return keys_; }
     [[nodiscard]] const Policy& policy() const { return policy_; }
     [[nodiscard]] const KernelInfo& kernel() const { return kernel_; }
@@ -90,7 +90,7 @@ class Targets {
     Edges edges_;
     KernelInfo kernel_;
     Policy policy_;
-    Inventory inventory_;
+    Snapshot snapshot_;
     TargetLog log_;
     Reconciler reconciler_;
     MaskKeeper masks_;

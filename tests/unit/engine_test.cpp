@@ -131,8 +131,8 @@ TEST_F(EngineTest, EachEventHasWhatItIsAboutLookedAtAgain) {
         opted_out_ = {"kcryptd"};
         engine_->changed(change);
         engine_->reconcile();
-        EXPECT_EQ(engine_->inventory().topology_reads, cpus ? 2U : 1U);
-        EXPECT_EQ(engine_->inventory().strict_in_doubt, in_doubt);
+        EXPECT_EQ(engine_->snapshot().topology_reads, cpus ? 2U : 1U);
+        EXPECT_EQ(engine_->snapshot().strict_in_doubt, in_doubt);
         EXPECT_EQ(state("kcryptd"), rules ? State::unmanaged : State::set);
     }
 }

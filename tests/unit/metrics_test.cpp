@@ -79,7 +79,7 @@ class MetricsTest : public test::ExperimentRig {
     // A verdict for this kernel and topology.
     [[nodiscard]] VerdictRecord verdict(const std::string& kind, std::int64_t time) const {
         VerdictRecord r;
-        r.key = test::key_of(kind, kernel_key(kernel_), engine_->inventory().fingerprint);
+        r.key = test::key_of(kind, kernel_key(kernel_), engine_->snapshot().fingerprint);
         r.time = time;
         r.outcome = Judgement::regressed;
         r.standing = {"latency", 9, 4.5, -2, {25, Effect::Interval{12.5, 50}}};

@@ -202,7 +202,7 @@ void check(RandomHost& host, const Cpus& cpus, bool with_text) {
     const std::string absent = told["daemon"]["reason"];
     Conditions all =
         read_conditions(daemon.paths, daemon.engine.kernel(), daemon.engine.policy(), daemon.off);
-    all.pods_unknown = daemon.engine.inventory().pods_unknown;
+    all.pods_unknown = daemon.engine.snapshot().pods_unknown;
     EXPECT_EQ(why_no_slot(all), held) << "as Experiment::why_no_slot()";
     EXPECT_EQ(told["daemon"]["mode"], experiments["mode"]);
     EXPECT_TRUE(has(absent, daemon.off)) << absent;

@@ -18,7 +18,7 @@
 #include "ctl/render/terminal.h"
 #include "evidence/verdicts.h"
 #include "service/status.h"
-#include "targets/inventory.h"
+#include "targets/keys.h"
 #include "targets/step.h"
 
 namespace wq::ctl {

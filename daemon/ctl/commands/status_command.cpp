@@ -23,7 +23,7 @@
 #include "policy/load_policy.h"
 #include "service/status.h"
 #include "targets/conditions.h"
-#include "targets/inventory.h"
+#include "targets/keys.h"
 #include "targets/step.h"
 
 namespace wq::ctl {
@@ -98,7 +98,7 @@ json absent_status(const Options& options, std::string why) {
     document["daemon"]["reason"] = why;
     document["worth"] = worth_json(engine, ledger, verdicts.records(), wall_clock());
     document["isolation"] = isolation_json(read_isolation(paths));
-    add_host(document, paths, engine.kernel(), engine.inventory().topology());
+    add_host(document, paths, engine.kernel(), engine.snapshot().topology());
     if (!on_disk.error.empty()) document["daemon"]["mode"] = nullptr;
     take_out(document, engine, loaded.has_value());
     return document;

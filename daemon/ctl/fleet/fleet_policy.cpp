@@ -20,7 +20,7 @@
 #include "policy/policy_text.h"
 #include "policy/quantity.h"
 #include "policy/rule_warnings.h"
-#include "targets/inventory.h"
+#include "targets/keys.h"
 
 namespace wq::ctl {
 namespace {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "targets/inventory.h"
+#include "targets/keys.h"
 
 #include <fmt/format.h>
-#include <syslog.h>
 
 #include "base/text.h"
 #include "counters/counter_table.h"
@@ -36,38 +35,6 @@ std::string text_of(const std::vector<CpuSet>& pods) {
 
 }  // namespace
 
-void Inventory::changed(Udev::Change change) {
-    using Change = Udev::Change;
-    if (change != Change::workqueue) stale = true;
-    // The CPU may be offline again at the next look.
-    if (change == Change::cpu_online || change == Change::lost) strict_in_doubt = true;
-}
-
-bool Inventory::look_at_topology() {
-    if (!stale) return false;
-    stale = false;
-    topology_reads++;
-    const auto now = read_topology_();
-    std::string why;
-    if (now) {
-        strict_in_doubt = strict_in_doubt || !online.contains(now->online);
-        if (online.empty()) strict_in_doubt = false;  // the first look
-        online = now->online;
-        known_.see(*now);
-        fingerprint = machine_fingerprint(kernel, known_.topology());
-        why = why_pods_unknown(known_.topology(), known_.cpus(), kernel,
-                               kernel.cache_shard_size.value_or(kKernelShardSize));
-    } else {
-        stale = true;  // the next tick tries again
-        why = "no topology: " + now.error().text;
-    }
-    if (why != pods_unknown && !why.empty())
-        log_.write({LOG_NOTICE, Event::pods_unknown,
-                    "pods unknown: " + why + "; nothing new is written until they are known"});
-    pods_unknown = std::move(why);
-    return true;
-}
-
 std::string kernel_key(const KernelInfo& kernel) {
     const auto dot = kernel.release.find('.');
     const auto end = kernel.release.find_first_not_of("0123456789", dot + 1);
@@ -83,7 +50,7 @@ void Keys::measure_by(Measures measures) {
 
 // Pods divide the CPUs in both masks. The fingerprint identifies how.
 std::string Keys::cpus_of(const Workqueue& target) const {
-    const CpuSet cpus = target.effective & inventory_.topology().online;
+    const CpuSet cpus = target.effective & snapshot_.topology().online;
     return or_hash(cpus.list(), cpus.count(), "CPUs");
 }
 
@@ -91,17 +58,17 @@ std::string Keys::cpus_of(const Workqueue& target) const {
 const std::string& Keys::partition_of(const CpuSet& effective, Scope scope) const {
     std::string& out = partitions_[{scope, effective.list()}];
     if (out.empty()) {
-        const KernelInfo& kernel = inventory_.kernel;
+        const KernelInfo& kernel = snapshot_.kernel;
         const unsigned size = effective_shard_size(kernel, policy_);
-        out = text_of(restrict_to(pods_in(kernel, scope, inventory_.topology(), size), effective));
+        out = text_of(restrict_to(pods_in(kernel, scope, snapshot_.topology(), size), effective));
     }
     return out;
 }
 
 LedgerKey Keys::ledger_key(const Workqueue& target, const Arms& arms, bool from_policy) const {
-    const CpuSet effective = target.effective & inventory_.topology().online;
-    return {kernel_key(inventory_.kernel),
-            inventory_.fingerprint,
+    const CpuSet effective = target.effective & snapshot_.topology().online;
+    return {kernel_key(snapshot_.kernel),
+            snapshot_.fingerprint,
             measures_.scheduler,
             class_of(target.name),
             arms.reference.name(),

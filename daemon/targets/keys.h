@@ -1,54 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <functional>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/journal.h"
 #include "evidence/comparison.h"
 #include "evidence/ledger.h"
 #include "machine/kernel_info.h"
-#include "machine/topology.h"
-#include "machine/udev.h"
 #include "policy/policy.h"
+#include "targets/snapshot.h"
 #include "targets/step.h"
 
 namespace wq {
-
-// The topology, and what follows from it for all targets. Reads only.
-class Inventory {
-  public:
-    // LOG and KERNEL must outlive the Inventory.
-    Inventory(Log& log, std::function<Result<Topology>()> read_topology, const KernelInfo& kernel_info)
-        : kernel(kernel_info), log_(log), read_topology_(std::move(read_topology)) {}
-
-    // The next look reads the topology again, unless CHANGE is only about a workqueue.
-    void changed(Udev::Change change);
-    // Reads the topology if it may have changed. Returns whether it was read.
-    bool look_at_topology();
-
-    [[nodiscard]] const Topology& topology() const { return known_.topology(); }  // all known CPUs
-
-    const KernelInfo& kernel;
-    CpuSet online;            // at the last look
-    std::string fingerprint;  // of the known CPUs
-    // Why the pods are not known, so that nothing new is set; empty if they are known.
-    std::string pods_unknown;
-    // Whether a CPU came online since the start, or the machine was suspended. The kernel then lets the
-    // workers of strict workqueues run anywhere (kernel/workqueue.c, restore_unbound_workers_cpumask()), and
-    // no file shows it.
-    bool strict_in_doubt = false;
-    bool stale = true;  // the next look reads the topology again
-    unsigned topology_reads = 0;
-
-  private:
-    Log& log_;
-    std::function<Result<Topology>()> read_topology_;
-    KnownCpus known_;
-};
 
 // What comparisons measure on this host. It is part of their keys.
 struct Measures {
@@ -71,7 +36,7 @@ std::string kernel_key(const KernelInfo& kernel);
 class Keys {
   public:
     // All arguments must outlive the Keys.
-    Keys(const Inventory& inventory, const Policy& policy) : inventory_(inventory), policy_(policy) {}
+    Keys(const Snapshot& snapshot, const Policy& policy) : snapshot_(snapshot), policy_(policy) {}
 
     void measure_by(Measures measures);
     [[nodiscard]] const Measures& measures() const { return measures_; }
@@ -86,7 +51,7 @@ class Keys {
   private:
     [[nodiscard]] const std::string& partition_of(const CpuSet& effective, Scope scope) const;
 
-    const Inventory& inventory_;
+    const Snapshot& snapshot_;
     const Policy& policy_;
     Measures measures_;
     std::string counters_;                                                     // of measures_, as text
