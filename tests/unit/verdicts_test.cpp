@@ -237,6 +237,19 @@ TEST(WorkSeen, TheLockIsAMeanAndThePoolsAreThoseOfTheLastPair) {
     EXPECT_EQ(seen.above(0).reference.lock_ns, 50) << "the mean begins anew";
 }
 
+TEST(WorkSeen, TimesInQueueWorkAreOfAllPairs) {
+    WorkSeen seen;
+    WorkCount count = counted(0);
+    for (const auto& items : {std::vector<std::uint32_t>{0, 10, 0}, {0, 0, 10}}) {
+        count.enqueued = items;
+        seen.add(count, counted(0));
+    }
+    const auto times = seen.above(0).reference.enqueue_ns;
+    ASSERT_TRUE(times);
+    EXPECT_LT(times->front(), times->back());
+    EXPECT_FALSE(seen.above(0).candidate.enqueue_ns);
+}
+
 TEST(Contention, ComesBackFromItsJsonAndNothingElseDoes) {
     EXPECT_TRUE(to_json(std::nullopt).is_null());
     EXPECT_FALSE(contention_in(nullptr));
