@@ -278,6 +278,10 @@ void Planner::decide(PlanLine& line) {
         rule->wish.kind == ScopeWish::Kind::automatic)
         return put(line, Finding::leave, kOnCommandLine);
     decide_by_wish(line, rule->wish);
+    // Its candidates would be strict, too.
+    if (!line.strict && target.strict == true &&
+        (line.finding == Finding::change || line.finding == Finding::in_place))
+        put(line, Finding::leave, "affinity_strict is 1, and its rule has no `strict`");
 }
 
 PlanLine Planner::line(const Workqueue& target) {

@@ -35,7 +35,7 @@ struct No {
     bool ours = false;  // the operator or the policy causes it, and nobody else
 };
 
-// What is known of the targets: looks, plans (plan/plan.h), decides. Writes nothing: the Engine does.
+// What is known of the targets: looks, plans (plan/plan.h), decides. Writes nothing to /sys: the Engine does.
 class Targets {
   public:
     struct Edges {

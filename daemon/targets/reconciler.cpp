@@ -9,7 +9,7 @@ namespace {
 
 // Whether what is ours is about to be put back.
 bool goes_back(const Managed& item, const Wish& wish, const std::string& observing) {
-    if (item.external) return !observing.empty() && item.holds_ours();
+    if (item.external) return (item.owns_strict() || !observing.empty()) && item.holds_ours();
     return !wish.hands_off && !wish.word && !item.is_stuck();
 }
 
@@ -29,7 +29,8 @@ void Reconciler::run(std::vector<Job>& jobs, const std::string& observing) {
     unsaved_ = saved ? "" : saved.error().in("its baseline cannot be saved").text;
     if (!saved) log_.write_once(LOG_ERR, Event::baseline_broken, saved.error().in("no new settings").text);
     for (auto& [item, wish] : jobs) {
-        // What is ours beside an external strictness or word stays until the daemon ends or must not write.
+        // Our scope beside an external strictness stays until the daemon ends or must not write; our
+        // strictness beside an external scope does not: nobody asked for that scope to be strict.
         if (item->external && goes_back(*item, wish, observing)) put_half_back(*item);
         if (wish.hands_off) continue;
         if (!wish.word)

@@ -461,6 +461,15 @@ TEST_F(EngineHeld, WhatIsOursBesideAForeignStrictnessStaysUntilNothingMayBeWritt
     EXPECT_EQ(asked(), 0U);
     EXPECT_EQ(state("kcryptd"), State::external);
 }
+TEST_F(EngineHeld, OurStrictnessBesideAForeignScopeGoesBackAtOnce) {
+    engine_->set_policy(test::rule_for_all(test::planned(), true));
+    engine_->reconcile();
+    ASSERT_EQ(strict("kcryptd"), "1");
+    tree_.write(test::wq_path("kcryptd", "affinity_scope"), "cache\n");
+    engine_->reconcile();
+    EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "cache 0");
+    EXPECT_EQ(state("kcryptd"), State::external);
+}
 TEST_F(EngineHeld, FollowersOfARefusedDefaultArePlannedForThemselves) {
     files_->on_write = [](const auto& name, const auto&) { return name == kDefaultTarget ? EPERM : 0; };
     use(managed());
