@@ -201,9 +201,7 @@ void Bookkeeper::left(const SlotRun::Left& left) {
     const Member& member = *left.member;
     const Taker& taker = member.taker;
     totals_.cut_off++;
-    // In the first pair of a comparison it does not count: there is no largest difference yet.
-    const LedgerEntry* known = ledger_.ledger().find(taker.key);
-    if (left.ours && member.in_place && known != nullptr) lose_window(*known, member.side(*member.in_place));
+    if (left.ours && member.in_place) lose_window(entry_of(taker.key), member.side(*member.in_place));
     if (taker.by_hand)
         give_up(member, left.why);
     else
@@ -316,7 +314,7 @@ void Bookkeeper::use(const SlotRun::Done& done, const PairEvidence& evidence, do
 
 // Sets the candidate aside for an hour, without a verdict.
 void Bookkeeper::be_cautious(const Member& member, const LedgerEntry& before, const PairEvidence& evidence) {
-    unsigned& starved = book_.of(member.taker.name).streaks.starved;
+    unsigned& starved = book_.of(member.taker.name).streaks.starved[member.taker.arms.key()];
     const bool cut = evidence.lost == Side::candidate && member.pair->is_cut(member.candidate_first ? 0 : 1);
     starved = cut ? starved + 1 : 0;
     std::string why;
@@ -365,7 +363,8 @@ void Bookkeeper::turn(const Member& member, const LedgerEntry& entry, const Accr
         const bool by_watch = pairs_of(entry) == 0 || member.taker.course == Course::watched;
         record.reason = by_watch ? kWatchReason : kSetFirstReason;
     }
-    book_.of(member.taker.name).turns.next_watch = 0;
+    auto& turns = book_.of(member.taker.name).turns;
+    turns.next_watch = turns.pause = 0;  // what is in force may be another arm
     LedgerEntry numbered = entry;
     numbered.number = keep(std::move(record));
     ledger_.put(std::move(numbered));

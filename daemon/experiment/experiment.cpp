@@ -123,7 +123,7 @@ void Experiment::look() {
     const Scheduler scheduler = this->scheduler();
     const std::vector<Taker> all = scheduler.takers();
     const std::string host = why_no_slot();
-    if (!host.empty()) edges_.book.waiting.why = "waiting: " + host;
+    edges_.book.waiting.why = "waiting: " + (host.empty() ? "not busy, or its next pair is not due" : host);
     if (all.empty()) return idle();
     if (const auto due = std::ranges::min(all, {}, &Taker::due).due; due > now + kLookTime) {
         look_at_ = due - kLookTime;
@@ -146,7 +146,6 @@ void Experiment::look() {
     }
     // A look is most of what a waiting daemon costs.
     if (edges_.book.waiting.compared.empty()) look_at_ = now + 2 * kLookTime;
-    if (host.empty()) edges_.book.waiting.why = "waiting: not busy, or its next pair is not due";
     if (!ready.empty()) return begin_slot(scheduler.choose(std::move(ready)));
     if (std::ranges::find(all, Course::dense, &Taker::course) == all.end())
         look_at_ = now + us(edges_.engine.policy().judge.recheck) / 2;
@@ -229,7 +228,7 @@ void Experiment::tick(const std::string& system_state) {
     check();
     const std::uint64_t now = edges_.clock.now();
     if (!slot_) edges_.ledger.save_in_time(now);
-    edges_.book.tidy(engine.targets(), now);
+    edges_.book.tidy(engine.targets(), now, edges_.clock.wall());
     if (!due()) look();
 }
 
@@ -252,6 +251,8 @@ void Experiment::check() {
     if (slot_) after_act(slot_->check());
     for (const auto& [name, order] : std::map(edges_.book.orders)) {
         const Target* target = engine.find(name);
+        if (target == nullptr)
+            edges_.log.write({LOG_NOTICE, Event::none, name + ": its ordered comparison ends: it is gone"});
         if (target == nullptr || target->unread || (slot_ && slot_->member(name) != nullptr)) continue;
         const auto no = engine.why_not(*target, Use::compare, &order.arms);
         const std::string why = no ? no->why : edges_.book.waiting.unjudged;

@@ -47,7 +47,10 @@ class Experiment {
     // Ends the running slot, and saves the ledger. A window that this cuts off counts against its arm.
     void cancel_all(const std::string& why);
     // While paused no slot begins, except for orders. The running slot comes to its end.
-    void pause(bool paused) { host_.seen.paused = paused; }
+    void pause(bool paused) {
+        host_.seen.paused = paused;
+        if (!slot_) look_at_ = edges_.clock.now();  // `status` says so
+    }
     [[nodiscard]] bool is_paused() const { return host_.seen.paused; }
 
     [[nodiscard]] bool is_measuring() const { return slot_ != nullptr; }

@@ -138,11 +138,11 @@ struct Notes {
     } turns;
     // What happened in consecutive pairs.
     struct {
-        unsigned starved = 0;     // the candidate's window was cut
-        unsigned dropped = 0;     // without those of the watch
-        unsigned missed = 0;      // dropped pairs of the watch
-        std::uint64_t items = 0;  // sums over about the last eight pairs
-        std::uint64_t stuck = 0;  // of these, on pools that are no longer the workqueue's
+        std::map<std::string, unsigned> starved;  // the candidate's window was cut; by Arms::key()
+        unsigned dropped = 0;                     // without those of the watch
+        unsigned missed = 0;                      // dropped pairs of the watch
+        std::uint64_t items = 0;                  // sums over about the last eight pairs
+        std::uint64_t stuck = 0;                  // of these, on pools that are no longer the workqueue's
     } streaks;
     // Why it is skipped. A reload ends that.
     struct Aside {
@@ -193,10 +193,13 @@ class OrderBook {
     // counted since LAST: a pair's count is better, because its writes reset the kernel's counts to zero.
     void see(const std::map<std::string, double>& rates, std::uint64_t last, std::uint64_t now);
     void policy_changed();
-    // Ends rests that are over at NOW, and forgets all targets but NAMES.
+    // Ends rests that are over at NOW, and forgets all targets but NAMES and those that lost time today: a
+    // device that is opened again has no new budget. WALL: as above.
     template <class Names>
-    void tidy(const Names& names, std::uint64_t now) {
-        std::erase_if(notes_, [&](const auto& item) { return !names.contains(item.first); });
+    void tidy(const Names& names, std::uint64_t now, std::int64_t wall) {
+        std::erase_if(notes_, [&](const auto& item) {
+            return !names.contains(item.first) && lost(item.first, wall) == 0;
+        });
         std::erase_if(orders, [&](const auto& item) { return !names.contains(item.first); });
         for (auto& [name, notes] : notes_)
             std::erase_if(notes.aside.rests, [now](const auto& rest) { return rest.second.until <= now; });
