@@ -193,8 +193,9 @@ void LedgerFile::keep(std::uint64_t slot) {
     for (const auto& [key, number] : unsaved_)
         if (const auto entry = ledger_.entries().find(key); entry != ledger_.entries().end())
             out.ledger.put(entry->second);
-    if (const auto done = pairs_.save(out); !done)
-        log_.write({LOG_WARNING, Event::none, done.error().in("the pairs since the last save").text});
+    const auto done = pairs_.save(out);
+    const std::string error = done ? "" : done.error().in("the pairs since the last save").text;
+    if (std::exchange(pairs_error_, error) != error && !done) log_.write({LOG_WARNING, Event::none, error});
 }
 
 void LedgerFile::save(std::uint64_t now) {

@@ -156,6 +156,7 @@ class LedgerFile {
     std::uint64_t saved_at_ = 0;                 // time of the last one
     std::optional<std::uint64_t> saving_since_;  // start of the first one that has not ended
     std::string error_;                          // of the last one that has ended
+    std::string pairs_error_;                    // of the last keep()
 };
 
 }  // namespace wq

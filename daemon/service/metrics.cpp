@@ -343,7 +343,7 @@ void add_verdicts(Exposition& out, const MetricsInput& in) {
     const auto ratio = [&out](const Row& row, double percent) { out.sample(row.counter, 1 + percent / 100); };
     out.metric(
         "wq_tuned_effect_ratio",
-        "Cost under the candidate over that under the baseline, as of the last verdict; above 1 is worse.");
+        "Cost under the candidate over that under the reference, as of the last verdict; above 1 is worse.");
     for (const Row& row : rows)
         if (row.verdict.standing.pairs > 0) ratio(row, row.verdict.standing.effect.percent);
     out.metric("wq_tuned_effect_lower_ratio", "Lower end of the interval of wq_tuned_effect_ratio.");

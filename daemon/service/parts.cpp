@@ -94,9 +94,9 @@ void Parts::changed(Udev::Change change) {
 // A suspend takes CPUs offline and online again.
 void Parts::poll() {
     const std::int64_t now = time_suspended();
-    if (std::abs(now - std::exchange(suspended_, now)) > kNoise) engine.changed(Udev::Change::cpu_online);
+    if (std::abs(now - std::exchange(suspended_, now)) > kNoise) changed(Udev::Change::cpu_online);
     std::string cpus = cpu_state(paths_);
-    if (cpus != cpus_) engine.changed(Udev::Change::cpu);
+    if (cpus != cpus_) changed(Udev::Change::cpu);
     cpus_ = std::move(cpus);
 }
 

@@ -187,7 +187,9 @@ void Service::look(bool whole) {
     parts_->engine.tick(whole);
     if (whole) ticks_ = 0;
     log_.write({LOG_DEBUG, Event::none, "looked: " + summary()});
-    if (whole || parts_->engine.wants_retry()) agenda_.looked(parts_->engine.wants_retry(), monotonic_us());
+    // A look at a part leaves it to the next one to see what an event announced.
+    const bool retry = parts_->engine.wants_retry();
+    if (whole || (retry && !agenda_.due())) agenda_.looked(retry, monotonic_us());
 }
 
 // Reasons to write nothing, apart from mode observe. Logs a change; at the start the summary shows it.

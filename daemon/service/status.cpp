@@ -157,12 +157,11 @@ bool is_moved(const Engine& engine, const Target& target) {
     if (target.in_slot) return arm_in_force(target) != nullptr || target.plan.now != target.before;
     const Owned* entry = target.entry();
     if (entry != nullptr && entry->whose(target.values()).strict == Whose::ours) return true;
-    // Where an order moved @default, `before` of a follower is what that holds now.
-    const auto parameter = engine.targets().find(kDefaultTarget);
-    const bool follows = target.now.scope.word == "default" && parameter != engine.targets().end();
-    const auto& before = follows ? parameter->second.before : target.before;
+    const Target* parameter = engine.find(kDefaultTarget);
+    if (target.now.kind == Kind::unbound && target.now.scope.word == "default" && parameter != nullptr)
+        return is_moved(engine, *parameter);
     const auto& now = target.now.scope.effective;
-    return before && now && *before != *now;
+    return target.before && now && *target.before != *now;
 }
 
 LedgerKey key_of(const Engine& engine, const Target& target, const Arm& arm) {

@@ -132,7 +132,8 @@ class AppendLog : public AppendLogBase {
     };
     // All lines, oldest first. Errors: as StateFile::read(), with the number of the broken line.
     [[nodiscard]] Result<std::vector<Line>> read() const { return lines_by(&AppendLog::read_by); }
-    // For the only writer. Cuts a torn line off. A broken file is set aside, as by StateFile::load().
+    // For the only writer. Ignores a torn line, which append() cuts off. A broken file is set aside, as by
+    // StateFile::load().
     [[nodiscard]] Result<std::vector<Line>> load() const { return lines_by(&AppendLog::load_by); }
     // Adds those LINES whose numbers are above the last one in the file, and syncs them to disk: what failed
     // or ran twice can be repeated.
