@@ -163,6 +163,12 @@ bool follows_default(const Workqueue& target) {
     return target.kind == Kind::unbound && target.scope.word == "default";
 }
 
+constexpr auto kStrict = "affinity_strict is 1, and its rule has no `strict`";
+// On another scope it would be strict, too: nobody asked for that.
+bool is_left_strict(const WorkqueueRule& rule, const Workqueue& target) {
+    return !rule.strict && target.strict == true;
+}
+
 // Why TARGET, which follows @default, must keep the scope that the kernel gave it; "" if it may be moved.
 std::string why_must_stay(const PlanInput& in, const Workqueue& target) {
     if (target.untouchable == kOptedOutByUdev) return "WQ_TUNED_IGNORE";
@@ -172,6 +178,7 @@ std::string why_must_stay(const PlanInput& in, const Workqueue& target) {
     const WorkqueueRule* rule = in.policy.rule_for(target.name);
     if (rule != nullptr && rule->wish.kind == ScopeWish::Kind::leave)
         return "left by the rule at " + rule->origin.text();
+    if (rule != nullptr && is_left_strict(*rule, target)) return kStrict;
     const std::string why = in.named_only.why(in.policy, target);
     return why.substr(0, why.find(':'));
 }
@@ -278,10 +285,9 @@ void Planner::decide(PlanLine& line) {
         rule->wish.kind == ScopeWish::Kind::automatic)
         return put(line, Finding::leave, kOnCommandLine);
     decide_by_wish(line, rule->wish);
-    // Its candidates would be strict, too.
-    if (!line.strict && target.strict == true &&
-        (line.finding == Finding::change || line.finding == Finding::in_place))
-        put(line, Finding::leave, "affinity_strict is 1, and its rule has no `strict`");
+    if ((line.finding == Finding::change || line.finding == Finding::in_place) &&
+        is_left_strict(*rule, target))
+        put(line, Finding::leave, kStrict);
 }
 
 PlanLine Planner::line(const Workqueue& target) {
