@@ -231,7 +231,6 @@ void Planner::settle(PlanLine& line, Scope wanted, const std::string& why, const
 }
 
 void Planner::decide_by_wish(PlanLine& line, const ScopeWish& wish) {
-    line.planned = line.now;
     const bool known = !in_.kernel.scopes.empty() && in_.pods_unknown.empty();
     const Choice* choice = known ? &choice_for(line.target.effective) : nullptr;
     const bool online = known && choice->candidates.front().pools > 0;
@@ -275,7 +274,7 @@ void Planner::decide_default(PlanLine& line) {
 void Planner::decide(PlanLine& line) {
     const Workqueue& target = line.target;
     if (!target.untouchable.empty()) return put(line, Finding::untouchable, target.untouchable);
-    line.planned = target.scope.effective;
+    line.planned = line.now;
     if (target.kind == Kind::default_scope) return decide_default(line);
     const WorkqueueRule* rule = in_.policy.rule_for(target.name);
     if (rule == nullptr) return put(line, Finding::unmanaged, "no rule matches");
@@ -295,6 +294,9 @@ PlanLine Planner::line(const Workqueue& target) {
     line.target = target;
     line.now = follows_default(target) && default_holds_ ? default_holds_ : target.scope.effective;
     decide(line);
+    const bool is_left = line.finding == Finding::leave || line.finding == Finding::unmanaged;
+    if (is_left && line.now && line.now != target.scope.effective)
+        line.reason += fmt::format("; it follows @default to {}", name_of(*line.now));
     const ScopeWish* wish = wish_for(target, in_.policy);
     if (line.finding == Finding::in_place) line.action = Action::none;
     if (line.finding == Finding::change)
