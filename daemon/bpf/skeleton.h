@@ -73,17 +73,14 @@ inline Status run_once(const bpf_program* program, const std::string& what) {
     return {};
 }
 
-// Sets WORDS, one bit for each CPU, to CPUS. Returns whether there is one.
+// Sets WORDS, one bit for each CPU, to CPUS.
 template <class Word, std::size_t N>
-bool set_cpus(Word (&words)[N], const CpuSet& cpus) {
+void set_cpus(Word (&words)[N], const CpuSet& cpus) {
     for (Word& word : words) word = 0;
-    bool any = false;
     for (const unsigned cpu : cpus.cpus()) {
         if (cpu / 64 >= N) break;
         words[cpu / 64] |= std::uint64_t{1} << cpu % 64;
-        any = true;
     }
-    return any;
 }
 
 // Calls USE for every entry of MAP. Only this process may delete entries. An entry that is added meanwhile

@@ -10,10 +10,10 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "bpf/bpf_dump.h"
-#include "ctl/json_values.h"
 #include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
 #include "ctl/topology_source.h"
+#include "evidence/json_values.h"
 #include "machine/host_facts.h"
 #include "machine/isolation.h"
 #include "machine/kernel_info.h"
@@ -182,10 +182,6 @@ std::vector<std::string> notes_about(const Options& options, const Policy& polic
     const auto tree = tree_of(options);
     const auto names = tree ? WorkqueueFs(*tree).names() : Result<std::vector<std::string>>();
     return names && !names->empty() ? wq::notes_about(policy, *names) : std::vector<std::string>{};
-}
-
-std::string why_switched_off(const KernelInfo& kernel, const Paths& paths) {
-    return kernel.switched_off ? "wq_tuned=off on the kernel command line" : why_disabled(paths);
 }
 
 std::string why_held_back(const Options& options, const Machine& machine) {

@@ -66,8 +66,6 @@ unsigned shard_size_for(const Options& options, const KernelInfo& kernel, const 
 // A note for each pattern of POLICY that matches no workqueue of the tree that OPTIONS name, if there is one.
 std::vector<std::string> notes_about(const Options& options, const Policy& policy);
 
-// The kill switch that is on; "" if none is.
-std::string why_switched_off(const KernelInfo& kernel, const Paths& paths);
 // Why the daemon on MACHINE, which OPTIONS name, begins no comparison now, as it says; if none runs, why one
 // would not. "" if it does, or if the source can have no daemon.
 std::string why_held_back(const Options& options, const Machine& machine);

@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "base/text.h"
-#include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/page.h"
 #include "ctl/topology_source.h"
+#include "evidence/json_values.h"
 #include "plan/pods.h"
 #include "policy/load_policy.h"
 #include "service/status.h"

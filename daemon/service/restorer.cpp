@@ -80,6 +80,10 @@ std::string why_disabled(const Paths& paths) {
     return fail_errno(path, errno).value().text;
 }
 
+std::string why_switched_off(const KernelInfo& kernel, const Paths& paths) {
+    return kernel.switched_off ? "wq_tuned=off on the kernel command line" : why_disabled(paths);
+}
+
 Status restore_after_exit(const RestoreOptions& options) {
     const Paths paths{options.root};
     Journal log;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "machine/kernel_info.h"
 #include "machine/paths.h"
 
 namespace wq {
@@ -22,6 +23,8 @@ Status set_mark(const Paths& paths, Mark mark, bool there);
 
 // Why the switch /etc/wq-tuned/disabled is on; "" if it is off. If it cannot be checked, it counts as on.
 std::string why_disabled(const Paths& paths);
+// The kill switch that is on; "" if none is.
+std::string why_switched_off(const KernelInfo& kernel, const Paths& paths);
 
 struct RestoreOptions {
     std::string root;  // "" is the machine

@@ -60,6 +60,7 @@ std::uint64_t essence_of(const Told& now) {
         fmt::format_to(std::back_inserter(out), "{}\n{}\n{}\n{}\n", name, name_of(shown.state), shown.reason,
                        more);
     };
+    for (const auto& [name, order] : now.parts.book.orders) out += name + " is compared by an order\n";
     for (const Origin& rule : engine.policy().expired_rules()) out += rule.text() + "\n";
     for (const auto& [name, target] : engine.targets()) add(name, target, target.step.said);
     // The kernel changes it with the isolated CPUs, in the same state for the same reason.
@@ -195,8 +196,7 @@ void Service::look(bool whole) {
 // Reasons to write nothing, apart from mode observe. Logs a change; at the start the summary shows it.
 void Service::check_switches() {
     Engine& engine = parts_->engine;
-    std::string why =
-        engine.kernel().switched_off ? "wq_tuned=off on the kernel command line" : why_disabled(paths_);
+    std::string why = why_switched_off(engine.kernel(), paths_);
     switched_off_ = !why.empty();
     if (why.empty() && !parts_->baseline_error.empty())
         why = "the baseline file is broken: " + parts_->baseline_error;

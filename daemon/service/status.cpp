@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "base/version.h"
+#include "evidence/json_values.h"
 #include "evidence/verdicts.h"
 #include "plan/plan.h"
 #include "plan/pods.h"
@@ -24,14 +25,6 @@ namespace wq {
 namespace {
 
 using nlohmann::json;
-
-json word_or_null(const std::string& word) {
-    return word.empty() ? json(nullptr) : json(word);
-}
-
-json name_or_null(const std::optional<Scope>& scope) {
-    return scope ? json(name_of(*scope)) : json(nullptr);
-}
 
 std::string reason_of(const Engine& engine, const Target& target, bool unplanned) {
     // There is no policy in force. "No rule matches" would be true, but misleading.
@@ -42,11 +35,6 @@ std::string reason_of(const Engine& engine, const Target& target, bool unplanned
     if (target.now.strict != true || !engine.snapshot().strict_in_doubt) return target.reason;
     return target.reason +
            "; strict, but a CPU came online or the machine was suspended since: its workers may run anywhere";
-}
-
-template <class T>
-json value_or_null(const std::optional<T>& value) {
-    return value ? json(*value) : json(nullptr);
 }
 
 json comparison_json(const std::optional<ComparisonView>& view, const Judging& judging) {
@@ -63,7 +51,7 @@ json comparison_json(const std::optional<ComparisonView>& view, const Judging& j
                 {"lost_seconds", v.lost_seconds},
                 {"budget_seconds", judging.budget.count()},
                 {"phase", v.measuring ? "measuring" : "waiting"},
-                {"next_pair", value_or_null(v.next_pair)},
+                {"next_pair", or_null(v.next_pair)},
                 {"reason", v.waits}});
     return out;
 }
@@ -86,8 +74,8 @@ json policy_state_json(const PolicyState& policy, const std::vector<Origin>& exp
     return {{"expired", std::move(rules)},
             {"state", policy.error.empty() ? "loaded" : "broken"},
             {"error", word_or_null(policy.error)},
-            {"since", value_or_null(policy.since)},
-            {"in_force", value_or_null(policy.in_force)}};
+            {"since", or_null(policy.since)},
+            {"in_force", or_null(policy.in_force)}};
 }
 
 json target_json(const Engine& engine, const std::optional<ComparisonView>& view, const Target& target,
@@ -103,7 +91,7 @@ json target_json(const Engine& engine, const std::optional<ComparisonView>& view
             {"planned", name_or_null(target.plan.planned)},
             {"state", name_of(target.state)},
             {"reason", reason_of(engine, target, unplanned)},
-            {"strict", value_or_null(target.now.strict)},
+            {"strict", or_null(target.now.strict)},
             {"outcome", outcome ? json(name_of(*outcome)) : json(nullptr)},
             {"comparison", comparison_json(view, engine.policy().judge)},
             {"contention", to_json(view ? view->contention : std::nullopt)},
@@ -136,7 +124,7 @@ json experiments_json(const Experiment* experiment, const std::vector<Comparison
     const ExperimentTotals totals = experiment->totals();
     return {{"reason", word_or_null(experiment->why_no_slot())},
             {"measuring", std::ranges::count(views, true, &ComparisonView::measuring)},
-            {"next_pair", value_or_null(next)},
+            {"next_pair", or_null(next)},
             {"slots", totals.slots},
             {"pairs", totals.pairs},
             {"pairs_dropped", totals.pairs_dropped},
@@ -265,16 +253,12 @@ std::vector<std::string> hosts_in_force(const Policy& policy) {
     return out;
 }
 
-std::string dump_json(const json& document) {
-    return document.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 std::string status_text(json document) {
     const Paths machine;
     const auto pid = static_cast<std::int64_t>(::getpid());
     document["process"] = {
         {"boot_id", boot_id(machine)}, {"pid", pid}, {"start_time", start_of(machine, pid).value_or(0)}};
-    return dump_json(document);
+    return json_text(document);
 }
 
 Result<json> read_status(const Paths& paths) {
@@ -317,7 +301,7 @@ json isolation_json(const Isolation& isolation) {
 json features_json(const KernelInfo& kernel, const KernelFeatures& features) {
     json named = json::object();
     for (const NamedFeature& feature : kFeatures)
-        named[std::string(feature.name)] = value_or_null(features.*feature.value);
+        named[std::string(feature.name)] = or_null(features.*feature.value);
     return {{"release", word_or_null(kernel.release)}, {"features", std::move(named)}};
 }
 

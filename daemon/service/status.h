@@ -40,9 +40,6 @@ nlohmann::json status_json(const Engine& engine, const Experiment* experiment,
 // The names of the host tables in force in POLICY, in the order in which they are merged.
 std::vector<std::string> hosts_in_force(const Policy& policy);
 
-// One line of JSON. Names that are not UTF-8 are shown with replacement characters.
-std::string dump_json(const nlohmann::json& document);
-
 // The text of /run/wq-tuned/status.json. It names this process, so that it is not believed after its end.
 std::string status_text(nlohmann::json document);
 

@@ -12,6 +12,7 @@
 #include "ctl/topology_source.h"
 #include "fake_log.h"
 #include "fake_machine.h"
+#include "service/restorer.h"
 #include "targets/engine.h"
 
 namespace wq::ctl {

@@ -9,9 +9,9 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
+#include "evidence/json_values.h"
 #include "machine/isolation.h"
 #include "plan/pods.h"
 

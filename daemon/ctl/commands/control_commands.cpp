@@ -14,6 +14,7 @@
 #include "ctl/machine.h"
 #include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
+#include "evidence/json_values.h"
 #include "evidence/verdicts.h"
 #include "machine/paths.h"
 #include "machine/workqueue_fs.h"
@@ -62,10 +63,11 @@ Status follow(const std::string& target) {
     }
 }
 
-// The record of the last comparison of TARGET that ended at SINCE (s since 1970) or later, from the store at
-// PATH. The daemon writes it after the end of the comparison, and a slow disk can delay it.
+// The record of the last comparison of TARGET (with SCOPE, unless "") that ended at SINCE (s since 1970) or
+// later, from the store at PATH. The daemon writes it after the end of the comparison, and a slow disk can
+// delay it.
 Result<VerdictRecord> wait_for_verdict(const std::string& path, const std::string& target,
-                                       std::int64_t since) {
+                                       const std::string& scope, std::int64_t since) {
     const auto end = std::chrono::steady_clock::now() + kForTheDisk;
     for (;; ::usleep(kLookEvery)) {
         VerdictStore store(path);
@@ -73,7 +75,9 @@ Result<VerdictRecord> wait_for_verdict(const std::string& path, const std::strin
         // Other comparisons may have ended since then.
         const auto& records = store.records();
         const auto found = std::find_if(records.rbegin(), records.rend(), [&](const VerdictRecord& each) {
-            return each.target == target && each.time >= since;
+            const std::string& arm = each.key.candidate;
+            return each.target == target && each.time >= since &&
+                   (scope.empty() || arm.substr(0, arm.find(' ')) == scope);
         });
         if (found != records.rend()) return *found;
         if (std::chrono::steady_clock::now() >= end)
@@ -104,10 +108,10 @@ int compare(const Options& options, const std::string& target, const std::string
             "baseline.\n",
             target));
     if (const auto done = follow(target); !done) return failed(done.error());
-    const auto record = wait_for_verdict(Paths{}.verdicts(), target, began);
+    const auto record = wait_for_verdict(Paths{}.verdicts(), target, with, began);
     if (!record) return failed(record.error());
     if (options.json)
-        fmt::print("{}\n", dump_json(to_json(*record)));
+        fmt::print("{}\n", json_text(to_json(*record)));
     else
         fmt::print("{} against {}: {}{}: {}\n", record->key.candidate, record->key.reference,
                    record->judged ? name_of(record->outcome) : "cut off",
@@ -145,7 +149,7 @@ int history(const Options& options, const std::string& target) {
     if (options.json) {
         json verdicts = json::array();
         for (const VerdictRecord& record : records) verdicts.push_back(to_json(record));
-        fmt::print("{}\n", dump_json({{"verdicts", std::move(verdicts)}}));
+        fmt::print("{}\n", json_text(json{{"verdicts", std::move(verdicts)}}));
         return kOk;
     }
     if (records.empty() && !target.empty())

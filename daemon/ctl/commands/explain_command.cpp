@@ -21,6 +21,7 @@
 #include "ctl/kworker.h"
 #include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
+#include "evidence/json_values.h"
 #include "machine/kernel_info.h"
 #include "plan/pods.h"
 #include "policy/policy_text.h"
@@ -127,6 +128,7 @@ bool Names::kworker(std::string_view name) {
         say("A worker of CPU {}. It serves per-CPU workqueues, which have no affinity scope.",
             id.substr(0, colon));
     }
+    if (work.starts_with("flush-")) work = "writeback";  // wb_workfn() names its worker after the disk
     if (!work.empty() && !id.starts_with("R-"))
         say("{} {}.", id[sign] == '+' ? "It runs work of" : "Last it ran work of", work);
     if (is_target(work))
@@ -141,7 +143,8 @@ std::string Names::kernels_name(const std::string& name) const {
     std::error_code none;
     const auto real = std::filesystem::canonical(paths_.of_user("/" + name), none);
     std::string last = none ? name.substr(name.rfind('/') + 1) : real.filename().string();
-    if (exists(blocks() + last + "/dev") || last.starts_with("dm-")) return last;
+    if (last.empty() || exists(blocks() + last + "/dev")) return last;
+    if (last.starts_with("dm-") && last.find_first_not_of("0123456789", 3) > last.size()) return last;
     for (const std::string& each : names_or_none(blocks()))
         if (read_first_line(blocks() + each + "/dm/name") == last) return each;
     return "";
@@ -388,7 +391,7 @@ int explain(const Options& options, const std::string& name) {
     const std::string target = name == "default" ? kDefaultTarget : sysfs_name(name);
     if (std::ranges::find(machine->targets, target, &Workqueue::name) != machine->targets.end()) {
         const json explained = explain_targets(options, *machine, {target});
-        if (options.json) fmt::print("{}\n", dump_json(explained.front()));
+        if (options.json) fmt::print("{}\n", json_text(explained.front()));
         return kOk;
     }
     if (const std::string lacks = lacks_scopes(machine->kernel); !lacks.empty()) return complain(lacks);
@@ -401,10 +404,10 @@ int explain(const Options& options, const std::string& name) {
     }
     json explained = explain_targets(options, *machine, known->targets);
     if (options.json)
-        fmt::print("{}\n", dump_json({{"name", name},
-                                      {"kind", known->kind},
-                                      {"text", known->text},
-                                      {"targets", std::move(explained)}}));
+        fmt::print("{}\n", json_text(json{{"name", name},
+                                          {"kind", known->kind},
+                                          {"text", known->text},
+                                          {"targets", std::move(explained)}}));
     return kOk;
 }
 

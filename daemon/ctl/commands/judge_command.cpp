@@ -12,12 +12,12 @@
 #include "base/file.h"
 #include "ctl/command.h"
 #include "ctl/commands/recording.h"
-#include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
 #include "evidence/accrue.h"
 #include "evidence/comparison.h"
+#include "evidence/json_values.h"
 #include "evidence/ledger.h"
 #include "evidence/verdicts.h"
 #include "policy/quantity.h"
@@ -83,7 +83,7 @@ Answer judge_one(const RecordedComparison& recorded, const JudgeOptions& options
 
 // Opening a pipe blocks until there is a writer, as in cat(1).
 Result<std::string> read_recording_file(const std::string& path) {
-    const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    const Fd fd(::open(path == "-" ? "/dev/stdin" : path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
     if (!fd) return fail_errno(path, errno);
     return read_all(fd.get(), kMaxRecording).map_error([&](const Error& e) { return e.in(path); });
 }

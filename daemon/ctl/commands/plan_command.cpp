@@ -13,9 +13,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
+#include "evidence/json_values.h"
 #include "evidence/verdicts.h"
 #include "service/status.h"
 #include "targets/keys.h"
@@ -278,7 +278,7 @@ int plan(const Options& options, bool experiments) {
     }
     const ExperimentPlan plan = experiments_of(*machine, lines);
     if (options.json)
-        fmt::print("{}\n", dump_json(experiments ? experiments_document(options, *machine, plan)
+        fmt::print("{}\n", json_text(experiments ? experiments_document(options, *machine, plan)
                                                  : plan_document(*machine, lines)));
     else if (const std::string lacks = lacks_scopes(machine->kernel); !lacks.empty())
         fmt::print("{}\n", lacks);

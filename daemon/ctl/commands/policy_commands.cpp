@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
+#include "evidence/json_values.h"
 #include "policy/load_policy.h"
 #include "policy/policy_text.h"
 #include "policy/rule_warnings.h"
@@ -74,8 +74,12 @@ int check(const Options& options, const std::vector<std::string>& files) {
         say(warning.underlined() + "\n");
     }
     for (const std::string& note : notes) say(note + "\n");
-    if (policy && names.empty())
-        fmt::print("no policy file: the built-in policy applies (every workqueue, scope auto)\n");
+    if (policy && names.empty()) {
+        const auto installed = load_installed_policy(options.root, {}, facts_of(options));
+        fmt::print("no policy file: {}\n", installed && installed->rules.empty()
+                                               ? "the main file is masked, and every workqueue is left alone"
+                                               : "the built-in policy applies (every workqueue, scope auto)");
+    }
     if (policy)
         for (const std::string& file : names) fmt::print("{}: ok, {}\n", file, contents(*policy, file));
     return code;

@@ -11,16 +11,17 @@
 #include "base/text.h"
 #include "bpf/bpf_dump.h"
 #include "ctl/commands/shown.h"
-#include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
 #include "ctl/topology_source.h"
+#include "evidence/json_values.h"
 #include "evidence/ledger.h"
 #include "machine/isolation.h"
 #include "machine/kernel_info.h"
 #include "machine/udev.h"
 #include "policy/load_policy.h"
+#include "service/restorer.h"
 #include "service/status.h"
 #include "targets/conditions.h"
 #include "targets/keys.h"
@@ -302,7 +303,7 @@ int status(const Options& options, const std::string& target) {
         if (targets.empty()) return complain(target + ": no such target; `wq-tunectl status` lists them");
         shown = shown_of(document, true);
     }
-    fmt::print("{}", options.json ? dump_json(document) + "\n" : shown.text());
+    fmt::print("{}", options.json ? json_text(document) + "\n" : shown.text());
     return running ? kOk : kNoDaemon;
 }
 

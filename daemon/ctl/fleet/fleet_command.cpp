@@ -13,10 +13,10 @@
 #include "base/text.h"
 #include "ctl/command.h"
 #include "ctl/fleet/fleet.h"
-#include "ctl/json_values.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
 #include "evidence/comparison.h"
+#include "evidence/json_values.h"
 #include "policy/quantity.h"
 
 namespace wq::ctl {

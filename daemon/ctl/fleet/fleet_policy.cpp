@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "ctl/fleet/fleet.h"
-#include "ctl/json_values.h"
+#include "evidence/json_values.h"
 #include "machine/workqueue.h"
 #include "policy/policy.h"
 #include "policy/policy_text.h"

@@ -153,8 +153,7 @@ std::string fleet_host_name(const std::string& machine_id) {
 }
 
 int history_ledger(const Options& options) {
-    const std::string path = Paths{options.root}.of_user("/var/lib/wq-tuned/ledger.json");
-    const auto ledger = StateFile<Ledger>(path, kLedgerRules).read();
+    const auto ledger = StateFile<Ledger>(Paths{options.root}.ledger(), kLedgerRules).read();
     if (!ledger) return complain(ledger.error().text);
     if (!*ledger) return kOk;
     const auto topology = read_topology(options.topology, options.root);

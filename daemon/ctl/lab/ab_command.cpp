@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "ctl/json_values.h"
 #include "ctl/lab/ab.h"
 #include "ctl/lab/lab.h"
 #include "ctl/machine.h"
 #include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
 #include "ctl/topology_source.h"
+#include "evidence/json_values.h"
 
 namespace wq::ctl {
 namespace {

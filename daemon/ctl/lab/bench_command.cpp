@@ -8,12 +8,12 @@
 #include <memory>
 
 #include "ctl/command.h"
-#include "ctl/json_values.h"
 #include "ctl/lab/bench.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
 #include "ctl/topology_source.h"
+#include "evidence/json_values.h"
 #include "machine/host_facts.h"
 #include "machine/kernel_info.h"
 #include "plan/pods.h"

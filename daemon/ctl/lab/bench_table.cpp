@@ -7,10 +7,10 @@
 
 #include "base/text.h"
 #include "base/version.h"
-#include "ctl/json_values.h"
 #include "ctl/lab/bench.h"
 #include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
+#include "evidence/json_values.h"
 
 namespace wq::lab {
 namespace {
@@ -189,9 +189,9 @@ BenchResult bench_result(std::int64_t time, const nlohmann::ordered_json& host, 
                     {"scopes", BenchResult::array()}};
     for (std::size_t i = 0; i < measured.rows.size(); i++) {
         const Row& row = measured.rows[i];
-        out["best"][row.load] = ctl::word_or_null(best_of(measured.rows, row.load));
+        out["best"][row.load] = word_or_null(best_of(measured.rows, row.load));
         BenchResult figures{{"load", row.load},
-                            {"same_pods_as", ctl::word_or_null(row.same)},
+                            {"same_pods_as", word_or_null(row.same)},
                             {"median", nullptr},
                             {"runs", BenchResult::array()}};
         for (const NamedFigure& figure : kFigures)
@@ -199,7 +199,7 @@ BenchResult bench_result(std::int64_t time, const nlohmann::ordered_json& host, 
                 figures["median"][figure.key] = summary ? BenchResult(summary->median) : nullptr;
         for (const Figures& run : row.runs) {
             auto& each = figures["runs"].emplace_back();
-            for (const NamedFigure& figure : kFigures) each[figure.key] = ctl::or_null(run.*figure.member);
+            for (const NamedFigure& figure : kFigures) each[figure.key] = or_null(run.*figure.member);
         }
         out["scopes"].push_back(row_json("scope", row, row.reference == i, figures));
     }

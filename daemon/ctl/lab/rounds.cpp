@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "ctl/json_values.h"
+#include "evidence/json_values.h"
 #include "evidence/verdicts.h"
 #include "machine/topology.h"
 
@@ -41,18 +41,17 @@ std::vector<std::size_t> random_order(std::size_t count, const Random& random) {
 
 nlohmann::ordered_json row_json(const char* name, const Row& row, bool is_reference,
                                 const nlohmann::ordered_json& figures) {
-    nlohmann::ordered_json out{{name, row.arm},
-                               {"role", is_reference ? "reference" : "candidate"},
-                               {"pools", ctl::or_null(row.pools)}};
+    nlohmann::ordered_json out{
+        {name, row.arm}, {"role", is_reference ? "reference" : "candidate"}, {"pools", or_null(row.pools)}};
     out.update(figures);
     if (is_reference) return out;
     const ArmResult& result = row.result;
-    out["verdict"] = ctl::word_or_null(result.verdict);
+    out["verdict"] = word_or_null(result.verdict);
     out["e_regressed"] = result.e_regressed;
     out["e_improved"] = result.e_improved;
     out["effect_percent"] = nullptr;
     if (result.effect) out["effect_percent"] = result.effect->percent;
-    out["interval_percent"] = ctl::interval_or_null(result.effect.value_or(Effect{}));
+    out["interval_percent"] = interval_or_null(result.effect.value_or(Effect{}));
     return out;
 }
 

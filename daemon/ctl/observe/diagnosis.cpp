@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ctl/json_values.h"
+#include "evidence/json_values.h"
 #include "machine/workqueue.h"
 
 namespace wq::ctl {

@@ -22,10 +22,10 @@
 #include "base/file.h"
 #include "bpf/bpf_workqueues.h"
 #include "ctl/command.h"
-#include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
+#include "evidence/json_values.h"
 #include "machine/bpf_errors.h"
 
 namespace wq::ctl {

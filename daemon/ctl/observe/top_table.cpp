@@ -8,8 +8,8 @@
 #include <span>
 
 #include "base/text.h"
-#include "ctl/json_values.h"
 #include "ctl/render/terminal.h"
+#include "evidence/json_values.h"
 
 namespace wq::ctl {
 namespace {
