@@ -2,6 +2,7 @@
 #include "temp_tree.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 
 namespace wq::test {
 namespace fs = std::filesystem;
+static const auto kInterrupts = ::signal(SIGINT, SIG_DFL);  // a job in a script's background ignores it
 
 Entry File(std::string name, std::string text, mode_t mode) {
     return {Entry::Kind::file, std::move(name), std::move(text), mode};
