@@ -251,8 +251,10 @@ void Experiment::check() {
     if (slot_) after_act(slot_->check());
     for (const auto& [name, order] : std::map(edges_.book.orders)) {
         const Target* target = engine.find(name);
-        if (target == nullptr)
+        if (target == nullptr) {
             edges_.log.write({LOG_NOTICE, Event::none, name + ": its ordered comparison ends: it is gone"});
+            edges_.book.orders.erase(name);
+        }
         if (target == nullptr || target->unread || (slot_ && slot_->member(name) != nullptr)) continue;
         const auto no = engine.why_not(*target, Use::compare, &order.arms);
         const std::string why = no ? no->why : edges_.book.waiting.unjudged;
