@@ -9,7 +9,7 @@ drop_in_policy() { mkdir -p /etc/wq-tuned/wq-tuned.toml.d && tee "/etc/wq-tuned/
 count() { grep -cF "\"target\":\"$wq\"" $verdicts 2>/dev/null || true; }
 judged() { [ "$(count)" -ge "$1" ] 2>/dev/null; }
 follow() { journalctl -fu wq-tuned -o cat --since now | sed -u 's/^/  | /' & follower=$!; }
-between_pairs() { [ "$(target "$wq" state)" != comparing ]; }
+in_force() { [ "$(scope_of "$wq")" = system ]; } # between two pairs: a pair has either scope
 no_follower() { pkill -x journalctl || true; wait "$follower" 2>/dev/null || true; }
 word() { # the last row of `history`, and the e-value
   printf '%s; e-value %.3g\n' "$(wq-tunectl history "$wq" | grep -F -- '->' | tail -n 1 | tr -s ' ' | cut -d ' ' -f 3-)" \
@@ -40,7 +40,7 @@ step "wq-tunectl status, meanwhile"
 wq-tunectl status
 wait_until 150 judged 1 || note "no verdict in time: $(target "$wq" reason)"
 first=$(judged 1 && word || echo "$wq: undecided so far: $(target "$wq" reason)")
-wait_until 60 between_pairs || true # what follows from the verdict is in force
+[[ $first != *improved* ]] || wait_until 20 in_force || true
 step "the verdict, and what is in force"
 note "$first"
 note "$wq: $(scope_of "$wq")"
@@ -68,7 +68,7 @@ follow
 systemctl start wq-tuned
 wait_until 150 judged $((before + 1)) || note "no verdict in time: $(target "$wq" reason)"
 second=$(judged $((before + 1)) && word || echo "$wq: undecided so far: $(target "$wq" reason)")
-wait_until 60 between_pairs || true
+wait_until 20 in_force || true
 note "$second"
 note "$wq: $(scope_of "$wq")"
 systemctl disable --now wq-tuned 2>/dev/null
