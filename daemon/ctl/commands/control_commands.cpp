@@ -63,11 +63,10 @@ Status follow(const std::string& target) {
     }
 }
 
-// The record of the last comparison of TARGET (with SCOPE, unless "") that ended at SINCE (s since 1970) or
-// later, from the store at PATH. The daemon writes it after the end of the comparison, and a slow disk can
-// delay it.
+// The record of the last comparison of TARGET that ended at SINCE (s since 1970) or later, from the store at
+// PATH. The daemon writes it after the end of the comparison, and a slow disk can delay it.
 Result<VerdictRecord> wait_for_verdict(const std::string& path, const std::string& target,
-                                       const std::string& scope, std::int64_t since) {
+                                       std::int64_t since) {
     const auto end = std::chrono::steady_clock::now() + kForTheDisk;
     for (;; ::usleep(kLookEvery)) {
         VerdictStore store(path);
@@ -75,9 +74,7 @@ Result<VerdictRecord> wait_for_verdict(const std::string& path, const std::strin
         // Other comparisons may have ended since then.
         const auto& records = store.records();
         const auto found = std::find_if(records.rbegin(), records.rend(), [&](const VerdictRecord& each) {
-            const std::string& arm = each.key.candidate;
-            return each.target == target && each.time >= since &&
-                   (scope.empty() || arm.substr(0, arm.find(' ')) == scope);
+            return each.target == target && each.time >= since;
         });
         if (found != records.rend()) return *found;
         if (std::chrono::steady_clock::now() >= end)
@@ -108,7 +105,7 @@ int compare(const Options& options, const std::string& target, const std::string
             "baseline.\n",
             target));
     if (const auto done = follow(target); !done) return failed(done.error());
-    const auto record = wait_for_verdict(Paths{}.verdicts(), target, with, began);
+    const auto record = wait_for_verdict(Paths{}.verdicts(), target, began);
     if (!record) return failed(record.error());
     if (options.json)
         fmt::print("{}\n", json_text(to_json(*record)));
