@@ -5,13 +5,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <memory>
-#include <optional>
 
 #include "base/clock.h"
 #include "base/text.h"

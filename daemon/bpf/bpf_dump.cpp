@@ -15,7 +15,6 @@
 #include "bpf/bpf_workqueues.h"
 #include "bpf/skeleton.h"
 #include "dump.skel.h"
-#include "machine/kernel_info.h"
 
 namespace wq {
 namespace {

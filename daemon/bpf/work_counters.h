@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -9,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "base/cpu_set.h"
 #include "base/result.h"
 #include "bpf/bpf_workqueues.h"
 

@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -16,13 +15,10 @@
 #include "evidence/json_values.h"
 #include "machine/host_facts.h"
 #include "machine/isolation.h"
-#include "machine/kernel_info.h"
-#include "machine/topology.h"
 #include "machine/udev.h"
 #include "machine/workqueue_fs.h"
 #include "owned/owned.h"
 #include "plan/pods.h"
-#include "policy/load_policy.h"
 #include "policy/rule_warnings.h"
 #include "service/restorer.h"
 #include "service/status.h"

@@ -21,7 +21,6 @@
 
 #include "base/file.h"
 #include "machine/llc_rule.h"
-#include "machine/topology.h"
 
 namespace wq {
 namespace {

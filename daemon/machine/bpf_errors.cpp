@@ -4,7 +4,6 @@
 #include <bpf/libbpf.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>

@@ -11,7 +11,6 @@
 #include <memory>
 #include <sstream>
 
-#include "base/cpu_set.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "machine/bpf_errors.h"

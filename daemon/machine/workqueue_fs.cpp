@@ -7,11 +7,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdio>
 #include <string_view>
 
-#include "base/file.h"
 #include "base/text.h"
 
 namespace wq {

@@ -15,11 +15,9 @@
 #include <array>
 #include <cstddef>
 #include <map>
-#include <vector>
 
 #include "base/text.h"
 #include "machine/isolation.h"
-#include "machine/kernel_info.h"
 #include "machine/udev.h"
 #include "plan/pods.h"
 

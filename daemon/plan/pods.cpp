@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
-#include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 

@@ -7,7 +7,6 @@
 #include <cctype>
 #include <map>
 #include <numeric>
-#include <utility>
 
 #include "base/text.h"
 

@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 
 #include <csignal>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "fake_bench.h"

@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
-#include <csignal>
 
 #include "ab_rig.h"
 

@@ -9,7 +9,6 @@
 #include <random>
 
 #include "fake_machine.h"
-#include "machine/topology.h"
 #include "plan/plan.h"
 #include "plan/pods.h"
 #include "read_tree.h"

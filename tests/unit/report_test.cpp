@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // `wq-tunectl report`: its parts, its drawings, and the command on trees.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <pty.h>
 #include <sys/stat.h>

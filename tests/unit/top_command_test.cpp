@@ -6,17 +6,14 @@
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <pty.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <string_view>
 #include <thread>
 
 #include "fake_monitor.h"

@@ -6,7 +6,6 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <libudev.h>
 #include <linux/netlink.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -15,8 +14,6 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "base/file.h"

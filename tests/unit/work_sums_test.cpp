@@ -6,10 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <random>
 #include <tuple>
-#include <vector>
 
 namespace wq {
 namespace {

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include <cerrno>
 #include <tuple>
 
 #include "fake_machine.h"

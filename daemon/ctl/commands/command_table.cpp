@@ -4,7 +4,6 @@
 
 #include <memory>
 
-#include "bpf/work_monitor.h"
 #include "ctl/command.h"
 #include "ctl/fleet/fleet.h"
 #include "ctl/machine.h"

@@ -6,13 +6,11 @@
 #include <map>
 #include <memory>
 
-#include "bpf/bpf_dump.h"
 #include "ctl/command.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
 #include "evidence/json_values.h"
-#include "machine/kernel_info.h"
 
 namespace wq::ctl {
 namespace {

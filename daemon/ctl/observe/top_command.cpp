@@ -10,16 +10,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <climits>
 #include <cstdint>
 #include <cstring>
 #include <ctime>
 #include <fstream>
-#include <memory>
 #include <utility>
 
-#include "base/file.h"
 #include "bpf/bpf_workqueues.h"
 #include "ctl/command.h"
 #include "ctl/machine.h"

@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <utility>
-
 #include "bpf/work_sums.h"
 
 namespace wq::ctl {

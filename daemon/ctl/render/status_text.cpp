@@ -8,11 +8,9 @@
 #include <array>
 #include <ctime>
 #include <set>
-#include <vector>
 
 #include "base/text.h"
 #include "ctl/render/terminal.h"
-#include "evidence/comparison.h"
 #include "evidence/verdicts.h"
 
 namespace wq::ctl {

@@ -5,20 +5,15 @@
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <map>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 
 #include "base/text.h"
 
