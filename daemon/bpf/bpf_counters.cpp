@@ -139,7 +139,6 @@ Result<WorkCount> sums_of(const counters_bpf& kernel, unsigned t, std::uint32_t 
     return count;
 }
 
-// The state of a window.
 struct Window {
     std::uint32_t queued_before = 0;
     Result<KernelLook> begin, end;
@@ -247,26 +246,18 @@ class BpfCounters : public WorkCounters {
     }
 
     Result<std::vector<KernelWorkqueue>> health() override {
-        const auto walk = this->walk();
-        return walk ? (*walk)->health() : tl::unexpected(walk.error());
+        if (!refusal_.empty()) return refused();
+        return walk_.health();
     }
 
     [[nodiscard]] std::string limits() const override { return limits_; }
 
   private:
-    Result<WorkqueueWalk*> walk() {
-        if (!refusal_.empty()) return fail(refusal_, EOPNOTSUPP);
-        if (!walk_) {
-            auto loaded = WorkqueueWalk::load(true);
-            if (!loaded) return tl::unexpected(loaded.error());
-            walk_.emplace(std::move(*loaded));
-        }
-        return &*walk_;
-    }
+    [[nodiscard]] tl::unexpected<Error> refused() const { return fail(refusal_, EOPNOTSUPP); }
 
     Result<std::vector<KernelWorkqueue>> list() {
-        const auto walk = this->walk();
-        return walk ? (*walk)->list(true) : tl::unexpected(walk.error());
+        if (!refusal_.empty()) return refused();
+        return walk_.list(true);
     }
 
     Result<std::vector<Counted>> find(const std::vector<std::string>& targets) {
@@ -330,8 +321,7 @@ class BpfCounters : public WorkCounters {
     Result<KernelLook> look() {
         std::vector<std::uint64_t> addresses;
         for (const auto& target : targets_) addresses.push_back(target.address);
-        const auto walk = this->walk();
-        return walk ? (*walk)->look(addresses) : tl::unexpected(walk.error());
+        return walk_.look(addresses);
     }
 
     // Ends the window to which items of target T may still add, if there is one.
@@ -353,7 +343,7 @@ class BpfCounters : public WorkCounters {
     }
 
     std::string refusal_;  // why nothing may be counted; "" otherwise
-    std::optional<WorkqueueWalk> walk_;
+    WorkqueueWalk walk_{true};
     Skeleton skeleton_;
     Wanted wanted_;
     Seen can_see_;  // on this kernel, as far as it was tried

@@ -80,7 +80,7 @@ class BpfMonitor : public WorkMonitor {
     Status attach(bool functions, bool kworkers) override {
         skeleton_.reset();
         limits_.clear();
-        if (const auto there = walk(); !there) return tl::unexpected(there.error());
+        if (auto there = walk_.load(); !there) return there;
         auto skeleton = attach_seen(
             {.tick = kworkers},
             [&](Seen now) -> Result<Skeleton> {
@@ -104,8 +104,7 @@ class BpfMonitor : public WorkMonitor {
     Result<WorkSample> sample() override {
         WorkSample out;
         if (skeleton_) read_probes(out);
-        const auto loaded = walk();
-        auto there = loaded ? (*loaded)->list() : tl::unexpected(loaded.error());
+        auto there = walk_.list();
         if (!there) return tl::unexpected(there.error());
         if (skeleton_) forget_gone(*there, out);
         out.workqueues = std::move(*there);
@@ -114,23 +113,11 @@ class BpfMonitor : public WorkMonitor {
         return out;
     }
 
-    Result<std::vector<KernelWorkqueue>> list_on(const CpuSet& cpus) override {
-        const auto loaded = walk();
-        return loaded ? (*loaded)->list_on(cpus) : tl::unexpected(loaded.error());
-    }
+    Result<std::vector<KernelWorkqueue>> list_on(const CpuSet& cpus) override { return walk_.list_on(cpus); }
 
     [[nodiscard]] std::string limits() const override { return limits_; }
 
   private:
-    Result<WorkqueueWalk*> walk() {
-        if (!walk_) {
-            auto loaded = WorkqueueWalk::load();
-            if (!loaded) return tl::unexpected(loaded.error());
-            walk_.emplace(std::move(*loaded));
-        }
-        return &*walk_;
-    }
-
     void read_probes(WorkSample& out) const {
         out.lost = skeleton_->bss->lost;
         for_each<std::uint64_t, wq_times>(
@@ -164,7 +151,7 @@ class BpfMonitor : public WorkMonitor {
         }
     }
 
-    std::optional<WorkqueueWalk> walk_;
+    WorkqueueWalk walk_;
     Skeleton skeleton_;  // null: no probes are attached
     Seen seen_;
     std::string limits_;

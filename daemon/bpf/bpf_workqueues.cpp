@@ -91,8 +91,7 @@ static bpf_link* attach_to_own_task(const bpf_program* program) {
     return bpf_program__attach_iter(program, &options);
 }
 
-WorkqueueWalk::WorkqueueWalk(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
-WorkqueueWalk::WorkqueueWalk(WorkqueueWalk&&) noexcept = default;
+WorkqueueWalk::WorkqueueWalk(bool looks) : looks_(looks) {}
 WorkqueueWalk::~WorkqueueWalk() = default;
 
 // The kernel gives a pool the lowest ID that is free. Each CPU has four pools of its own; the others are for
@@ -101,23 +100,26 @@ static unsigned most_pools() {
     return 1024 + 16 * static_cast<unsigned>(std::max(libbpf_num_possible_cpus(), 1));
 }
 
-Result<WorkqueueWalk> WorkqueueWalk::load(bool looks) {
-    auto skeleton = loaded<workqueues_bpf>(kListing, [looks](workqueues_bpf& object) {
-        bpf_program__set_autoload(object.progs.wqt_look, looks);
-        if (looks) bpf_map__set_max_entries(object.maps.marks, most_pools());
+Status WorkqueueWalk::load() {
+    if (loaded_) return {};
+    auto skeleton = loaded<workqueues_bpf>(kListing, [this](workqueues_bpf& object) {
+        bpf_program__set_autoload(object.progs.wqt_look, looks_);
+        if (looks_) bpf_map__set_max_entries(object.maps.marks, most_pools());
     });
     if (!skeleton) return tl::unexpected(skeleton.error());
     const BpfErrors errors;
     auto out = std::make_unique<Loaded>();
     out->link.reset(bpf_program__attach_iter((*skeleton)->progs.wqt_walk, nullptr));
     if (!out->link) return errors.fail(kListing, errno);
-    if (looks) out->look.reset(attach_to_own_task((*skeleton)->progs.wqt_look));
-    if (looks && !out->look) return errors.fail(kListing, errno);
+    if (looks_) out->look.reset(attach_to_own_task((*skeleton)->progs.wqt_look));
+    if (looks_ && !out->look) return errors.fail(kListing, errno);
     out->skeleton = std::move(*skeleton);
-    return WorkqueueWalk(std::move(out));
+    loaded_ = std::move(out);
+    return {};
 }
 
 Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list(bool unbound_only) {
+    if (auto there = load(); !there) return tl::unexpected(there.error());
     const auto once = [&] { return walk(*loaded_->skeleton, *loaded_->link, unbound_only); };
     auto all = once();
     for (int i = 1; i < kTries && !all && all.error().code == EAGAIN; i++) all = once();
@@ -128,6 +130,7 @@ Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list(bool unbound_only) {
 }
 
 Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list_on(const CpuSet& cpus) {
+    if (auto there = load(); !there) return tl::unexpected(there.error());
     auto& state = *loaded_->skeleton->bss;
     set_cpus(state.counted_cpus, cpus);
     state.on_some_cpus = 1;
@@ -138,6 +141,7 @@ Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list_on(const CpuSet& cpus) 
 }
 
 Result<std::vector<KernelWorkqueue>> WorkqueueWalk::health() {
+    if (auto there = load(); !there) return tl::unexpected(there.error());
     auto& state = *loaded_->skeleton->bss;
     state.for_health = 1;
     auto all = list();
@@ -147,6 +151,7 @@ Result<std::vector<KernelWorkqueue>> WorkqueueWalk::health() {
 
 Result<KernelLook> WorkqueueWalk::look(const std::vector<std::uint64_t>& addresses) {
     static_assert(kMostLooked == WQ_TARGETS);
+    if (auto there = load(); !there) return tl::unexpected(there.error());
     auto& state = *loaded_->skeleton->bss;
     if (addresses.size() > kMostLooked || !loaded_->look || state.anchor == 0)
         return fail(std::string(kListing) + ": too many addresses, or no workqueue to start from", EINVAL);

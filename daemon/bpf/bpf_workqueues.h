@@ -63,14 +63,17 @@ struct KernelLook {
     std::vector<Counted> of;
 };
 
-// Reads workqueues repeatedly with BPF programs, which stay loaded as long as this object exists. Only this
-// object runs them.
+// Reads workqueues repeatedly with BPF programs, which the first call loads, and which stay loaded as long as
+// this object exists. Only this object runs them.
 class WorkqueueWalk {
   public:
     static constexpr std::size_t kMostLooked = 16;
 
     // LOOKS: look() will be called.
-    static Result<WorkqueueWalk> load(bool looks = false);
+    explicit WorkqueueWalk(bool looks = false);
+    ~WorkqueueWalk();
+    // Does nothing if the programs are loaded.
+    Status load();
     // All workqueues of the running kernel. UNBOUND_ONLY: reads only items and CPU time, and only of unbound
     // workqueues that are in sysfs or follow the default scope. The other counts stay 0, because reading them
     // takes long on machines with many CPUs.
@@ -86,12 +89,9 @@ class WorkqueueWalk {
     // if the list changed meanwhile.
     Result<KernelLook> look(const std::vector<std::uint64_t>& addresses);
 
-    WorkqueueWalk(WorkqueueWalk&&) noexcept;
-    ~WorkqueueWalk();
-
   private:
     struct Loaded;
-    explicit WorkqueueWalk(std::unique_ptr<Loaded> loaded);
+    bool looks_;
     std::unique_ptr<Loaded> loaded_;
 };
 
