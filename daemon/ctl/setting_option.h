@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "ctl/command.h"
 #include "policy/quantity.h"
 
 namespace wq::ctl {
@@ -22,14 +23,6 @@ inline std::string not_empty(const std::string& word) {
 // Rejects leading zeros, because CLI11 parses 010 as eight.
 inline std::string decimal(const std::string& word) {
     return word.size() > 1 && word.front() == '0' ? "not a decimal number: " + word : "";
-}
-// Rejects what is not a number of seconds from LEAST to MOST.
-inline auto seconds_between(double least, double most) {
-    return [=](const std::string& word) -> std::string {
-        double seconds = 0;
-        if (CLI::detail::lexical_cast(word, seconds) && seconds >= least && seconds <= most) return "";
-        return fmt::format("'{}' is not a number of seconds from {} to {}", word, least, most);
-    };
 }
 
 // Adds an option or argument that takes a word of KIND (ctl/command.h), or several.
@@ -45,13 +38,22 @@ CLI::Option* take_number(CLI::Option* option, T least, T most) {
         ->check(CLI::Range(least, most).description(""));
 }
 
+// Makes OPTION take a number of seconds from LEAST to MOST.
+inline CLI::Option* take_seconds(CLI::Option* option, double least, double most) {
+    return option->type_name(word::kNumber)->check([=](const std::string& word) -> std::string {
+        double seconds = 0;
+        if (CLI::detail::lexical_cast(word, seconds) && seconds >= least && seconds <= most) return "";
+        return fmt::format("'{}' is not a number of seconds from {} to {}", word, least, most);
+    });
+}
+
 // The help of --json.
 inline constexpr const char* kJsonHelp = "Print JSON, for scripts";
 
 // Adds an option whose word PARSE converts to OUT. An error of PARSE is a wrong argument.
-template <class T>
+template <class T, class Out>
 CLI::Option* add_setting(CLI::App& command, const char* name, const char* text,
-                         Result<T> (*parse)(std::string_view), T& out) {
+                         Result<T> (*parse)(std::string_view), Out& out) {
     const auto take = [=, &out](const std::string& word) {
         const auto value = parse(word);
         if (!value) throw CLI::ValidationError(name, value.error().text);

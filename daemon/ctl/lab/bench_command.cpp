@@ -61,28 +61,6 @@ int run(const BenchOptions& options, const BenchTools& tools, const lab::ScopesO
     return measured.stopped.empty() ? kOk : complain(measured.stopped);
 }
 
-void add_options(CLI::App& command, BenchOptions& o) {
-    command.add_option("--seconds", o.settings.seconds, "Measured time of each run; default 1")
-        ->type_name(word::kNumber)
-        ->check(seconds_between(kLeastSeconds, kMostSeconds));
-    take_number(command.add_option("--rounds", o.settings.rounds, "How often each scope runs; default 16"),
-                1U, kMostRounds);
-    take_number(command.add_option("--threads", o.threads, "Threads of fio; default one per four CPUs"), 1U,
-                kMostThreads);
-    command
-        .add_option_function<std::string>(
-            "--load",
-            [&o](const std::string& word) {
-                if (word != "both") o.settings.loads = {word};
-            },
-            "What fio does; default both, each in its own runs")
-        ->type_name(word::kLoad)
-        ->check(CLI::IsMember({"write", "read", "both"}).description(""));
-    command.add_flag("--restore", o.restore,
-                     "Restore scopes and remove devices that an earlier run left, and do nothing else");
-    command.add_flag("--json", o.json, kJsonHelp);
-}
-
 }  // namespace
 
 int bench(const BenchOptions& options, const BenchTools& tools) {
@@ -103,7 +81,25 @@ int bench(const BenchOptions& options, const BenchTools& tools) {
 
 CommandRun set_up_bench(CLI::App& command, const Invocation& invocation) {
     const auto options = std::make_shared<BenchOptions>();
-    add_options(command, *options);
+    BenchOptions& o = *options;
+    take_seconds(command.add_option("--seconds", o.settings.seconds, "Measured time of each run; default 1"),
+                 kLeastSeconds, kMostSeconds);
+    take_number(command.add_option("--rounds", o.settings.rounds, "How often each scope runs; default 16"),
+                1U, kMostRounds);
+    take_number(command.add_option("--threads", o.threads, "Threads of fio; default one per four CPUs"), 1U,
+                kMostThreads);
+    command
+        .add_option_function<std::string>(
+            "--load",
+            [&o](const std::string& word) {
+                if (word != "both") o.settings.loads = {word};
+            },
+            "What fio does; default both, each in its own runs")
+        ->type_name(word::kLoad)
+        ->check(CLI::IsMember({"write", "read", "both"}).description(""));
+    command.add_flag("--restore", o.restore,
+                     "Restore scopes and remove devices that an earlier run left, and do nothing else");
+    command.add_flag("--json", o.json, kJsonHelp);
     return [options, &command, &invocation] {
         if (options->restore) only_option(command, "--restore");
         if (!invocation.root.empty())

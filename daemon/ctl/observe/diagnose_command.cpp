@@ -42,16 +42,13 @@ class Look {
         out_.online =
             CpuSet::parse_list(read_file(tools.paths.cpus() + "/online").value_or("0")).value_or(CpuSet{0});
         out_.isolated = read_isolation(tools.paths).cpus();
-        for (const std::string& name :
-             names_in(tools.paths.workqueues()).value_or(std::vector<std::string>{}))
+        for (const std::string& name : names_or_none(tools.paths.workqueues()))
             if (const std::string device = crypt_device_of(name); !device.empty())
                 if (const auto bypass = read_crypt_bypass(tools.paths, device);
                     bypass && *bypass != CryptBypass{})
                     out_.bypassed[name] = *bypass;
-        const auto threshold = read_file(tools.paths.parameters() + "/cpu_intensive_thresh_us").value_or("");
-        if (const auto us = number_of<std::uint64_t>(threshold.substr(0, threshold.find('\n')));
-            us && *us > 0)
-            out_.hog_ns = *us * 1000;
+        const auto threshold = read_first_line(tools.paths.parameters() + "/cpu_intensive_thresh_us");
+        if (const auto us = number_of<std::uint64_t>(threshold); us && *us > 0) out_.hog_ns = *us * 1000;
     }
 
     // Loading takes time: all rates begin after it.
@@ -157,9 +154,8 @@ int diagnose(const DiagnoseOptions& options, const DiagnoseTools& tools) {
 
 CommandRun set_up_diagnose(CLI::App& command, const Invocation& invocation) {
     const auto options = std::make_shared<DiagnoseOptions>();
-    command.add_option("--seconds", options->seconds, "How long to look; default 5")
-        ->type_name(word::kNumber)
-        ->check(seconds_between(kLeastSeconds, kMostSeconds));
+    take_seconds(command.add_option("--seconds", options->seconds, "How long to look; default 5"),
+                 kLeastSeconds, kMostSeconds);
     command.add_flag("--json", options->json, kJsonHelp);
     return [options, &invocation] {
         if (!invocation.root.empty())

@@ -108,10 +108,8 @@ Json kernel_dump_json(const KernelDump& dump, const KernelInfo& kernel) {
 CommandRun set_up_dump(CLI::App& command, const Invocation& invocation) {
     const auto diff = std::make_shared<std::string>();
     const auto json = std::make_shared<bool>(false);
-    command
-        .add_option("--diff", *diff, "What differs from this output of `dump --json`, as of another kernel")
-        ->type_name(word::kFile)
-        ->check(not_empty);
+    add_word(command, "--diff", *diff, word::kFile,
+             "What differs from this output of `dump --json`, as of another kernel");
     command.add_flag("--json", *json, kJsonHelp);
     return [diff, json, &invocation] {
         if (!invocation.root.empty()) throw CLI::ValidationError("dump reads the running kernel: no --root");

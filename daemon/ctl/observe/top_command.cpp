@@ -34,15 +34,12 @@ constexpr double kLeastInterval = 0.1;  // seconds
 constexpr double kMostInterval = 3600;
 constexpr int kMostMissed = 10;  // failed samples in a row
 
-bool is_named(const TopOptions& options, const std::string& name) {
-    return options.names.empty() || std::ranges::find(options.names, name) != options.names.end();
-}
-
 void keep_named(TopInterval& interval, const TopOptions& options) {
-    std::erase_if(interval.workqueues,
-                  [&](const WorkqueueRow& row) { return !is_named(options, row.now.name); });
-    std::erase_if(interval.functions,
-                  [&](const FunctionRow& row) { return !is_named(options, row.workqueue); });
+    const auto is_other = [&](const std::string& name) {
+        return !options.names.empty() && std::ranges::find(options.names, name) == options.names.end();
+    };
+    std::erase_if(interval.workqueues, [&](const WorkqueueRow& row) { return is_other(row.now.name); });
+    std::erase_if(interval.functions, [&](const FunctionRow& row) { return is_other(row.workqueue); });
 }
 
 std::string json_line(const RecordedInterval& one, bool functions) {
@@ -303,31 +300,21 @@ int replay(const TopOptions& options) {
 
 CommandRun set_up_top(CLI::App& command, const Invocation& invocation) {
     const auto options = std::make_shared<TopOptions>();
-    command.add_option("WQ", options->names, "Workqueues; all if none")
-        ->type_name(word::kWorkqueue)
-        ->check(not_empty);
-    auto* interval =
-        command
-            .add_option("-d,--interval", options->interval, "Seconds from one look to the next; default 1")
-            ->type_name(word::kNumber)
-            ->check(seconds_between(kLeastInterval, kMostInterval));
+    add_word(command, "WQ", options->names, word::kWorkqueue, "Workqueues; all if none");
+    auto* interval = take_seconds(command.add_option("-d,--interval", options->interval,
+                                                     "Seconds from one look to the next; default 1"),
+                                  kLeastInterval, kMostInterval);
     auto* iterations =
         take_number(command.add_option("-n,--iterations", options->iterations, "Intervals, then end"), 1U,
                     1'000'000'000U);
     command.add_flag("--once", options->once, "One interval, as a table")->excludes(iterations);
-    command.add_option("--sort", options->order.key, "The column to sort by")
-        ->type_name(word::kColumn)
-        ->check(not_empty);
+    add_word(command, "--sort", options->order.key, word::kColumn, "The column to sort by");
     command.add_flag("--functions", options->functions, "The functions that keep workers busy");
     command.add_flag("--json", options->json, "Print JSON, for scripts: a line for each interval");
-    auto* record =
-        command
-            .add_option("--record", options->record, "Write a recording for --replay; overwrites the file")
-            ->type_name(word::kFile)
-            ->check(not_empty);
-    command.add_option("--replay", options->replay, "Show what --record wrote, instead of the kernel")
-        ->type_name(word::kFile)
-        ->check(not_empty)
+    auto* record = add_word(command, "--record", options->record, word::kFile,
+                            "Write a recording for --replay; overwrites the file");
+    add_word(command, "--replay", options->replay, word::kFile,
+             "Show what --record wrote, instead of the kernel")
         ->excludes(record)
         ->excludes(interval);
     return [options, &invocation] {
