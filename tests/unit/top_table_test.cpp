@@ -271,7 +271,7 @@ TEST(TopTable, EveryKeySorts) {
 
 TEST(TopTable, WhatCannotHappenIsNotZero) {
     auto one = row("a", 1);
-    const auto line = [&] { return lay_out({one}, {"rate"}, 160).rows.at(0); };
+    const auto line = [&] { return lay_out(std::vector{one}, {"rate"}, 160).rows.at(0); };
     one.now.unbound = false;
     one.now.managed = one.now.mem_reclaim = true;
     EXPECT_THAT(line(), EndsWith("     0       0      0       0"));

@@ -86,16 +86,12 @@ class DiagnosisText {
     void say_kworkers(const Json& work) {
         std::vector<std::string> names;
         CpuSet cpus;
-        const Json& kworkers = work.at("kworkers");
-        for (const Json& one : kworkers) {
+        for (const Json& one : work.at("kworkers")) {
             cpus |= CpuSet::parse_list(word_in(one, "allowed")).value_or(CpuSet{});
-            if (names.size() < kMostNamed)
-                names.push_back(fmt::format("{} {:.2f}", word_in(one, "name"), number(one, "cpu")));
+            names.push_back(fmt::format("{} {:.2f}", word_in(one, "name"), number(one, "cpu")));
         }
         if (names.empty()) return;
-        std::string line = fmt::format("{}", fmt::join(names, ", "));
-        if (kworkers.size() > names.size())
-            line += fmt::format(" and {} more", kworkers.size() - names.size());
+        std::string line = some_of(names, kMostNamed);
         if (!cpus.empty())
             line += fmt::format(", allowed on CPU{} {}", cpus.count() == 1 ? "" : "s", cpus.list());
         say(line);

@@ -115,7 +115,6 @@ class DumpText {
         return joined(words);
     }
 
-    // Adds nothing if there are no ROWS.
     void add(const std::string& title, std::vector<std::string> header, Rows rows) {
         if (rows.empty()) return;
         Table table(std::move(header));

@@ -68,8 +68,6 @@ class TopScreen {
     explicit TopScreen(const TopOptions& options);
     void draw();
     void draw_table(const TopTable& table);
-    [[nodiscard]] std::string notes() const;
-    [[nodiscard]] TopTable table() const;
     void move_order(int by);
     void move_rows(int key);
     bool take_key(int key);

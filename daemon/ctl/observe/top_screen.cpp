@@ -109,20 +109,6 @@ void TopScreen::draw_table(const TopTable& table) {
         A_DIM);
 }
 
-std::string TopScreen::notes() const {
-    std::vector<std::string> notes;
-    if (interval_->lost > 0) notes.push_back(fmt::format("not timed: {}", plural(interval_->lost, "item")));
-    if (!limits_.empty()) notes.push_back(limits_);
-    return fmt::format("{}", fmt::join(notes, "  "));
-}
-
-TopTable TopScreen::table() const {
-    const auto width = static_cast<std::size_t>(COLS);
-    const TopOrder& order = orders_[functions_];
-    return functions_ ? lay_out(interval_->functions, order, width)
-                      : lay_out(interval_->workqueues, order, width);
-}
-
 void TopScreen::draw() {
     if (!interval_) return;
     erase();
@@ -132,8 +118,15 @@ void TopScreen::draw() {
         put(LINES - 1, "any key: back", A_DIM);
     } else {
         put(0, summary(*interval_), A_BOLD);
-        put(1, notes());
-        draw_table(table());
+        std::vector<std::string> notes;
+        if (interval_->lost > 0)
+            notes.push_back(fmt::format("not timed: {}", plural(interval_->lost, "item")));
+        if (!limits_.empty()) notes.push_back(limits_);
+        put(1, fmt::format("{}", fmt::join(notes, "  ")));
+        const auto width = static_cast<std::size_t>(COLS);
+        const TopOrder& order = orders_[functions_];
+        draw_table(functions_ ? lay_out(interval_->functions, order, width)
+                              : lay_out(interval_->workqueues, order, width));
     }
     refresh();
 }

@@ -93,9 +93,6 @@ constexpr Access<W> kWakeups{[](const W& row) -> Json {
     return row.now.unbound ? row.now.repatriated : row.now.cm_wakeup;
 }};
 
-std::string seconds_text(double seconds) {
-    return time_text(seconds * 1e9);
-}
 std::string percent_text(double share) {
     return fmt::format("{:.1f}", share * 100);
 }
@@ -124,7 +121,8 @@ constexpr Field<W> kWorkqueues[] = {
     {"/enqueue_ns/p95", of<W, &W::q95>, "Q95", "q95", 5, 12, time_text, ""},
     {"/enqueue_ns/p99", of<W, &W::q99>, "Q99", "q99", 5, 7, time_text,
      "a producer's time in queue_work(), lock included"},
-    {"/cpu_seconds", kCpuSeconds, "CPUTIME", "cputime", 7, 13, seconds_text, "CPU time so far"},
+    {"/cpu_seconds", kCpuSeconds, "CPUTIME", "cputime", 7, 13,
+     [](double seconds) { return time_text(seconds * 1e9); }, "CPU time so far"},
     {"/cpu_hogs", of_kernel_if<&K::cpu_intensive, &K::managed>, "HOGS", "hogs", 5, 14, count_text,
      "items that held a CPU too long"},
     {nullptr, kWakeups, "CMW/RPR", "wakeups", 7, 15, count_text,
@@ -286,10 +284,6 @@ std::vector<Row> rows_of(const Json& rows) {
     return out;
 }
 
-bool is_idle(const WorkqueueRow& row) {
-    return row.items == 0 && row.timed == 0 && row.in_flight() == 0;
-}
-
 std::string text_of(const TopTable& table) {
     return fmt::format("{}\n{}{}", table.header, fmt::join(table.rows, "\n"), table.rows.empty() ? "" : "\n");
 }
@@ -300,11 +294,10 @@ std::vector<std::string> sort_keys(bool functions) {
     return functions ? keys_of<F>() : keys_of<W>();
 }
 
-TopTable lay_out(std::vector<WorkqueueRow> rows, const TopOrder& order, std::size_t columns) {
+TopTable lay_out(std::vector<W> rows, const TopOrder& order, std::size_t columns) {
     return lay_out_by(std::move(rows), order, columns);
 }
-
-TopTable lay_out(std::vector<FunctionRow> rows, const TopOrder& order, std::size_t columns) {
+TopTable lay_out(std::vector<F> rows, const TopOrder& order, std::size_t columns) {
     return lay_out_by(std::move(rows), order, columns);
 }
 
@@ -341,6 +334,9 @@ std::string interval_text(const TopInterval& interval, const TopOptions& options
         out += text_of(lay_out(interval.functions, order, columns));
     } else {
         auto rows = interval.workqueues;
+        const auto is_idle = [](const W& row) {
+            return row.items == 0 && row.timed == 0 && row.in_flight() == 0;
+        };
         const std::size_t idle = options.names.empty() ? std::erase_if(rows, is_idle) : 0;
         out += text_of(lay_out(std::move(rows), order, columns));
         if (idle > 0) out += fmt::format("{} idle\n", idle);
