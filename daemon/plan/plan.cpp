@@ -40,7 +40,6 @@ struct Choice {
     std::optional<Scope> automatic;
     std::string why;
 
-    // The candidate whose pods SCOPE makes; nullptr if there is none.
     [[nodiscard]] const Candidate* with(Scope scope) const { return candidate_with(candidates, scope); }
     [[nodiscard]] bool same_pods(Scope a, Scope b) const { return with(a) != nullptr && with(a) == with(b); }
 };
@@ -64,17 +63,84 @@ class Machine {
         llc_of_ = SetOf(llcs_);
     }
 
-    [[nodiscard]] Choice choose(const CpuSet& effective) const;
+    [[nodiscard]] Choice choose(const CpuSet& effective) const {
+        Choice choice;
+        std::vector<Pods> parts;  // index: candidate
+        for (const auto& [scope, pods] : pods_) {
+            Pods part = restrict_to(pods, effective);
+            const auto same = std::find(parts.begin(), parts.end(), part);
+            if (same != parts.end()) {
+                auto& scopes = choice.candidates[static_cast<std::size_t>(same - parts.begin())].same;
+                scopes.insert(scopes.begin(), scope);
+                continue;
+            }
+            Candidate& one =
+                choice.candidates.emplace_back(Candidate{scope, {scope}, part.size(), SIZE_MAX, 0});
+            for (const CpuSet& pod : part) {
+                const std::size_t cores = cores_.cores_in(pod);
+                one.min_cores = std::min(one.min_cores, cores);
+                one.max_cores = std::max(one.max_cores, cores);
+            }
+            parts.push_back(std::move(part));
+        }
+        if (choose_wider(effective, choice) || choose_inside_llc(parts, choice)) return choice;
+        if (const Candidate* smt = choice.with(Scope::smt)) {
+            choice.automatic = smt->scope;
+            choice.why = "`smt`: pools of 1 core; no other scope stays inside an LLC";
+        }
+        return choice;
+    }
 
   private:
     [[nodiscard]] std::size_t shards(std::size_t cores) const { return (cores + size_ / 2) / size_; }
-    [[nodiscard]] bool inside_llcs(const Pods& pods) const;
+    // Only the LLC of a pod's first CPU can contain the whole pod, so one check per pod is enough.
+    [[nodiscard]] bool inside_llcs(const Pods& pods) const {
+        return std::ranges::all_of(pods, [&](const CpuSet& pod) {
+            const CpuSet* llc = llc_of_.of(pod.first());
+            return llc != nullptr && llc->contains(pod);
+        });
+    }
+
     [[nodiscard]] std::size_t limit() const { return 2 * size_ - size_ / 2 - 1; }  // most cores of one shard
     // Most cores that choose_wider() joins: more are not nearer to the shard size than one core is.
     [[nodiscard]] std::size_t most_joined() const { return std::max(std::size_t{size_} * size_, 2UL) - 1; }
-    [[nodiscard]] std::string why_not(const Candidate& c, const Pods& pods) const;
-    bool choose_inside_llc(const std::vector<Pods>& parts, Choice& choice) const;
-    bool choose_wider(const CpuSet& effective, Choice& choice) const;
+    // Why the pods of C are too coarse.
+    [[nodiscard]] std::string why_not(const Candidate& c, const Pods& pods) const {
+        const std::string what = fmt::format("`{}` ({})", name_of(c.scope), plural(c.max_cores, "core"));
+        if (one_core_packages_ && c.max_cores > most_joined())
+            return fmt::format("{} exceeds the limit of {} for one-core sockets", what, most_joined());
+        if (!inside_llcs(pods)) return fmt::format("`{}` crosses LLCs", name_of(c.scope));
+        return fmt::format("{} exceeds the limit of {}", what, limit());
+    }
+
+    bool choose_inside_llc(const std::vector<Pods>& parts, Choice& choice) const {
+        std::string coarser;
+        for (std::size_t i = 0; i < choice.candidates.size(); i++) {
+            const Candidate& c = choice.candidates[i];
+            if (shards(c.max_cores) <= 1 && inside_llcs(parts[i])) {
+                choice.automatic = c.scope;
+                choice.why = fmt::format("`{}`: pools of {}{}", name_of(c.scope), plural(c.max_cores, "core"),
+                                         coarser);
+                return true;
+            }
+            coarser = "; " + why_not(c, parts[i]);
+        }
+        return false;
+    }
+
+    bool choose_wider(const CpuSet& effective, Choice& choice) const {
+        if (!one_core_packages_ || cores_.cores_in(effective) <= 1) return false;
+        for (const Scope scope : {Scope::numa, Scope::system}) {
+            const Candidate* c = choice.with(scope);
+            if (c == nullptr || c->max_cores <= 1) continue;
+            if (c->max_cores > most_joined()) return false;
+            choice.automatic = c->scope;
+            choice.why = fmt::format("no LLC grouping; `{}` gives pools of {}, shard size {}",
+                                     name_of(c->scope), plural(c->max_cores, "core"), size_);
+            return true;
+        }
+        return false;
+    }
 
     CoreIndex cores_;
     unsigned size_;
@@ -83,79 +149,6 @@ class Machine {
     bool one_core_packages_ = false;  // every package, and so every LLC, is one core
     SetOf llc_of_;                    // of llcs_
 };
-
-// Only the LLC of a pod's first CPU can contain the whole pod, so one check per pod is enough.
-bool Machine::inside_llcs(const Pods& pods) const {
-    return std::ranges::all_of(pods, [&](const CpuSet& pod) {
-        const CpuSet* llc = llc_of_.of(pod.first());
-        return llc != nullptr && llc->contains(pod);
-    });
-}
-
-// Why the pods of C are too coarse.
-std::string Machine::why_not(const Candidate& c, const Pods& pods) const {
-    const std::string what = fmt::format("`{}` ({})", name_of(c.scope), plural(c.max_cores, "core"));
-    if (one_core_packages_ && c.max_cores > most_joined())
-        return fmt::format("{} exceeds the limit of {} for one-core sockets", what, most_joined());
-    if (!inside_llcs(pods)) return fmt::format("`{}` crosses LLCs", name_of(c.scope));
-    return fmt::format("{} exceeds the limit of {}", what, limit());
-}
-
-bool Machine::choose_inside_llc(const std::vector<Pods>& parts, Choice& choice) const {
-    std::string coarser;
-    for (std::size_t i = 0; i < choice.candidates.size(); i++) {
-        const Candidate& c = choice.candidates[i];
-        if (shards(c.max_cores) <= 1 && inside_llcs(parts[i])) {
-            choice.automatic = c.scope;
-            choice.why =
-                fmt::format("`{}`: pools of {}{}", name_of(c.scope), plural(c.max_cores, "core"), coarser);
-            return true;
-        }
-        coarser = "; " + why_not(c, parts[i]);
-    }
-    return false;
-}
-
-bool Machine::choose_wider(const CpuSet& effective, Choice& choice) const {
-    if (!one_core_packages_ || cores_.cores_in(effective) <= 1) return false;
-    for (const Scope scope : {Scope::numa, Scope::system}) {
-        const Candidate* c = choice.with(scope);
-        if (c == nullptr || c->max_cores <= 1) continue;
-        if (c->max_cores > most_joined()) return false;
-        choice.automatic = c->scope;
-        choice.why = fmt::format("no LLC grouping; `{}` gives pools of {}, shard size {}", name_of(c->scope),
-                                 plural(c->max_cores, "core"), size_);
-        return true;
-    }
-    return false;
-}
-
-Choice Machine::choose(const CpuSet& effective) const {
-    Choice choice;
-    std::vector<Pods> parts;  // index: candidate
-    for (const auto& [scope, pods] : pods_) {
-        Pods part = restrict_to(pods, effective);
-        const auto same = std::find(parts.begin(), parts.end(), part);
-        if (same != parts.end()) {
-            auto& scopes = choice.candidates[static_cast<std::size_t>(same - parts.begin())].same;
-            scopes.insert(scopes.begin(), scope);
-            continue;
-        }
-        Candidate& one = choice.candidates.emplace_back(Candidate{scope, {scope}, part.size(), SIZE_MAX, 0});
-        for (const CpuSet& pod : part) {
-            const std::size_t cores = cores_.cores_in(pod);
-            one.min_cores = std::min(one.min_cores, cores);
-            one.max_cores = std::max(one.max_cores, cores);
-        }
-        parts.push_back(std::move(part));
-    }
-    if (choose_wider(effective, choice) || choose_inside_llc(parts, choice)) return choice;
-    if (const Candidate* smt = choice.with(Scope::smt)) {
-        choice.automatic = smt->scope;
-        choice.why = "`smt`: pools of 1 core; no other scope stays inside an LLC";
-    }
-    return choice;
-}
 
 bool follows_default(const Workqueue& target) {
     return target.kind == Kind::unbound && target.scope.word == "default";
@@ -181,126 +174,120 @@ std::string why_must_stay(const PlanInput& in, const Workqueue& target) {
     return why.substr(0, why.find(':'));
 }
 
+void put(PlanLine& line, Finding finding, std::string reason) {
+    line.finding = finding;
+    line.reason = std::move(reason);
+}
+
 // Plans one target after another and caches the choice per mask.
 class Planner {
   public:
     explicit Planner(const PlanInput& input)
         : in_(input), machine_(input.topology, input.kernel, input.shard_size) {}
 
-    PlanLine line(const Workqueue& target);
+    PlanLine line(const Workqueue& target) {
+        PlanLine line;
+        line.target = target;
+        line.now = follows_default(target) && default_holds_ ? default_holds_ : target.scope.effective;
+        decide(line);
+        const bool is_left = line.finding == Finding::leave || line.finding == Finding::unmanaged;
+        if (is_left && line.now && line.now != target.scope.effective)
+            line.reason += fmt::format("; it follows @default to {}", name_of(*line.now));
+        const ScopeWish* wish = wish_for(target, in_.policy);
+        if (line.finding == Finding::in_place) line.action = Action::none;
+        if (line.finding == Finding::change)
+            line.action = wish != nullptr && wish->sets_first() ? Action::set : Action::compare;
+        return line;
+    }
+
     void default_holds(std::optional<Scope> scope) { default_holds_ = scope; }
 
   private:
-    void decide(PlanLine& line);
-    void decide_default(PlanLine& line);
-    void decide_by_wish(PlanLine& line, const ScopeWish& wish);
-    void settle(PlanLine& line, Scope wanted, const std::string& why, const Choice& choice);
-    const Choice& choice_for(const CpuSet& effective);
+    void decide(PlanLine& line) {
+        const Workqueue& target = line.target;
+        if (!target.untouchable.empty()) return put(line, Finding::untouchable, target.untouchable);
+        line.planned = line.now;
+        if (target.kind == Kind::default_scope) return decide_default(line);
+        const WorkqueueRule* rule = in_.policy.rule_for(target.name);
+        if (rule == nullptr) return put(line, Finding::unmanaged, "no rule matches");
+        line.rule = rule->origin;
+        line.strict = rule->strict;
+        if (in_.kernel.default_on_cmdline && follows_default(target) && !is_named(in_.policy, target) &&
+            rule->wish.kind == ScopeWish::Kind::automatic)
+            return put(line, Finding::leave, kOnCommandLine);
+        decide_by_wish(line, rule->wish);
+        if ((line.finding == Finding::change || line.finding == Finding::in_place) &&
+            is_left_strict(*rule, target))
+            put(line, Finding::leave, kStrict);
+    }
+
+    // Who sets @default himself moves all its followers.
+    void decide_default(PlanLine& line) {
+        const auto& wanted = in_.policy.default_scope;
+        if (!wanted.manage) return put(line, Finding::unmanaged, "[default_scope] has manage = false");
+        line.rule = wanted.origin;
+        if (in_.kernel.default_on_cmdline && wanted.wish.kind == ScopeWish::Kind::automatic)
+            return put(line, Finding::leave, kOnCommandLine);
+        decide_by_wish(line, wanted.wish);
+        if (line.finding != Finding::change && line.finding != Finding::in_place) return;
+        const std::string left = followers_to_leave(in_);
+        if (left.empty()) return;
+        if (!wanted.wish.sets_first())
+            put(line, Finding::followers, "followers must stay at the kernel's scope: " + left);
+        else if (line.finding == Finding::change)
+            line.reason += "; moves followers that are otherwise left: " + left;
+    }
+
+    void decide_by_wish(PlanLine& line, const ScopeWish& wish) {
+        const bool known = !in_.kernel.scopes.empty() && in_.pods_unknown.empty();
+        const Choice* choice = known ? &choice_for(line.target.effective) : nullptr;
+        const bool online = known && choice->candidates.front().pools > 0;
+        if (online) line.candidates = choice->candidates;  // also of what is left: people compare them
+        if (wish.kind == ScopeWish::Kind::leave) return put(line, Finding::leave, "the rule says leave");
+        if (std::string why = in_.named_only.why(in_.policy, line.target); !why.empty())
+            return put(line, Finding::leave, std::move(why));
+        if (in_.kernel.scopes.empty()) return put(line, Finding::unsupported, lacks_scopes(in_.kernel));
+        if (wish.kind == ScopeWish::Kind::fixed && !in_.kernel.has(wish.scope))
+            return put(line, Finding::unsupported,
+                       fmt::format("unsupported: this kernel has no {}", name_of(wish.scope)));
+        if (!in_.pods_unknown.empty())
+            return put(line, Finding::pods_unknown, "pods unknown: " + in_.pods_unknown);
+        if (!online) return put(line, Finding::pods_unknown, "pods unknown: none of its CPUs is online");
+        if (wish.kind == ScopeWish::Kind::fixed)
+            return settle(line, wish.scope, fmt::format("the rule names `{}`", name_of(wish.scope)), *choice);
+        if (!choice->automatic) return put(line, Finding::leave, "no scope to choose from");
+        const auto is_planned = [&](Scope each) { return choice->same_pods(each, *choice->automatic); };
+        if (line.planned && !wish.candidates.empty() && std::ranges::none_of(wish.candidates, is_planned))
+            return settle(line, *line.planned, "the plan is not one of the rule's candidates", *choice);
+        settle(line, *choice->automatic, choice->why, *choice);
+    }
+
+    void settle(PlanLine& line, Scope wanted, const std::string& why, const Choice& choice) {
+        const auto now = line.now;
+        line.planned = wanted;
+        if (!now || !choice.same_pods(*now, wanted)) return put(line, Finding::change, why);
+        line.planned = now;
+        put(line, Finding::in_place,
+            now != line.target.scope.effective ? fmt::format("follows @default to {}", name_of(*now))
+            : *now == wanted                   ? "in place: " + why
+                             : fmt::format("in place: `{}` makes the same pods; {}", name_of(*now), why));
+        if (line.strict && line.target.strict && *line.strict != *line.target.strict)
+            put(line, Finding::change,
+                fmt::format("the rule has strict = {}; {}", *line.strict, line.reason));
+    }
+
+    const Choice& choice_for(const CpuSet& effective) {
+        const std::string key = effective.list();
+        auto found = choices_.find(key);
+        if (found == choices_.end()) found = choices_.emplace(key, machine_.choose(effective)).first;
+        return found->second;
+    }
 
     const PlanInput& in_;
     Machine machine_;
     std::map<std::string, Choice> choices_;  // CPU list -> choice
     std::optional<Scope> default_holds_;     // the scope to which @default moves its followers
 };
-
-const Choice& Planner::choice_for(const CpuSet& effective) {
-    const std::string key = effective.list();
-    auto found = choices_.find(key);
-    if (found == choices_.end()) found = choices_.emplace(key, machine_.choose(effective)).first;
-    return found->second;
-}
-
-void put(PlanLine& line, Finding finding, std::string reason) {
-    line.finding = finding;
-    line.reason = std::move(reason);
-}
-
-void Planner::settle(PlanLine& line, Scope wanted, const std::string& why, const Choice& choice) {
-    const auto now = line.now;
-    line.planned = wanted;
-    if (!now || !choice.same_pods(*now, wanted)) return put(line, Finding::change, why);
-    line.planned = now;
-    put(line, Finding::in_place,
-        now != line.target.scope.effective ? fmt::format("follows @default to {}", name_of(*now))
-        : *now == wanted                   ? "in place: " + why
-                         : fmt::format("in place: `{}` makes the same pods; {}", name_of(*now), why));
-    if (line.strict && line.target.strict && *line.strict != *line.target.strict)
-        put(line, Finding::change, fmt::format("the rule has strict = {}; {}", *line.strict, line.reason));
-}
-
-void Planner::decide_by_wish(PlanLine& line, const ScopeWish& wish) {
-    const bool known = !in_.kernel.scopes.empty() && in_.pods_unknown.empty();
-    const Choice* choice = known ? &choice_for(line.target.effective) : nullptr;
-    const bool online = known && choice->candidates.front().pools > 0;
-    if (online) line.candidates = choice->candidates;  // also of what is left: people compare them
-    if (wish.kind == ScopeWish::Kind::leave) return put(line, Finding::leave, "the rule says leave");
-    if (std::string why = in_.named_only.why(in_.policy, line.target); !why.empty())
-        return put(line, Finding::leave, std::move(why));
-    if (in_.kernel.scopes.empty()) return put(line, Finding::unsupported, lacks_scopes(in_.kernel));
-    if (wish.kind == ScopeWish::Kind::fixed && !in_.kernel.has(wish.scope))
-        return put(line, Finding::unsupported,
-                   fmt::format("unsupported: this kernel has no {}", name_of(wish.scope)));
-    if (!in_.pods_unknown.empty())
-        return put(line, Finding::pods_unknown, "pods unknown: " + in_.pods_unknown);
-    if (!online) return put(line, Finding::pods_unknown, "pods unknown: none of its CPUs is online");
-    if (wish.kind == ScopeWish::Kind::fixed)
-        return settle(line, wish.scope, fmt::format("the rule names `{}`", name_of(wish.scope)), *choice);
-    if (!choice->automatic) return put(line, Finding::leave, "no scope to choose from");
-    const auto is_planned = [&](Scope each) { return choice->same_pods(each, *choice->automatic); };
-    if (line.planned && !wish.candidates.empty() && std::ranges::none_of(wish.candidates, is_planned))
-        return settle(line, *line.planned, "the plan is not one of the rule's candidates", *choice);
-    settle(line, *choice->automatic, choice->why, *choice);
-}
-
-// Who sets @default himself moves all its followers.
-void Planner::decide_default(PlanLine& line) {
-    const auto& wanted = in_.policy.default_scope;
-    if (!wanted.manage) return put(line, Finding::unmanaged, "[default_scope] has manage = false");
-    line.rule = wanted.origin;
-    if (in_.kernel.default_on_cmdline && wanted.wish.kind == ScopeWish::Kind::automatic)
-        return put(line, Finding::leave, kOnCommandLine);
-    decide_by_wish(line, wanted.wish);
-    if (line.finding != Finding::change && line.finding != Finding::in_place) return;
-    const std::string left = followers_to_leave(in_);
-    if (left.empty()) return;
-    if (!wanted.wish.sets_first())
-        put(line, Finding::followers, "followers must stay at the kernel's scope: " + left);
-    else if (line.finding == Finding::change)
-        line.reason += "; moves followers that are otherwise left: " + left;
-}
-
-void Planner::decide(PlanLine& line) {
-    const Workqueue& target = line.target;
-    if (!target.untouchable.empty()) return put(line, Finding::untouchable, target.untouchable);
-    line.planned = line.now;
-    if (target.kind == Kind::default_scope) return decide_default(line);
-    const WorkqueueRule* rule = in_.policy.rule_for(target.name);
-    if (rule == nullptr) return put(line, Finding::unmanaged, "no rule matches");
-    line.rule = rule->origin;
-    line.strict = rule->strict;
-    if (in_.kernel.default_on_cmdline && follows_default(target) && !is_named(in_.policy, target) &&
-        rule->wish.kind == ScopeWish::Kind::automatic)
-        return put(line, Finding::leave, kOnCommandLine);
-    decide_by_wish(line, rule->wish);
-    if ((line.finding == Finding::change || line.finding == Finding::in_place) &&
-        is_left_strict(*rule, target))
-        put(line, Finding::leave, kStrict);
-}
-
-PlanLine Planner::line(const Workqueue& target) {
-    PlanLine line;
-    line.target = target;
-    line.now = follows_default(target) && default_holds_ ? default_holds_ : target.scope.effective;
-    decide(line);
-    const bool is_left = line.finding == Finding::leave || line.finding == Finding::unmanaged;
-    if (is_left && line.now && line.now != target.scope.effective)
-        line.reason += fmt::format("; it follows @default to {}", name_of(*line.now));
-    const ScopeWish* wish = wish_for(target, in_.policy);
-    if (line.finding == Finding::in_place) line.action = Action::none;
-    if (line.finding == Finding::change)
-        line.action = wish != nullptr && wish->sets_first() ? Action::set : Action::compare;
-    return line;
-}
 
 }  // namespace
 

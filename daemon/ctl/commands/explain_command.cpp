@@ -58,10 +58,109 @@ class Names {
   public:
     Names(const Paths& paths, const std::vector<Workqueue>& targets) : paths_(paths), targets_(targets) {}
 
-    bool kworker(std::string_view name);
-    bool workqueue(const std::string& name);
-    bool mount_point(const std::string& path);
-    bool device(const std::string& name);
+    // "kworker/u16:3" is a worker of the unbound pool 16; "kworker/3:1H" of CPU 3, with nice -20;
+    // "kworker/R-NAME" the rescuer of a workqueue. "+NAME" follows while it runs work of NAME, "-NAME"
+    // afterwards.
+    bool kworker(std::string_view name) {
+        constexpr std::string_view kKworker = "kworker/";
+        if (!name.starts_with(kKworker)) return false;
+        const std::string_view id = name.substr(kKworker.size());
+        const auto colon = id.find(':');
+        const auto sign = id.find_first_of("+-");
+        std::string work(sign == std::string_view::npos ? "" : id.substr(sign + 1));
+        out.kind = "kworker";
+        if (id.starts_with("R-")) {
+            say("The rescuer of {}: it runs work when memory is short.", work);
+        } else if (id.starts_with('u')) {
+            say("A worker of the unbound pool {}. It serves every workqueue that has this pool: it has no "
+                "scope of its own, the scopes of workqueues say which pool their work goes to.",
+                id.substr(1, colon - 1));
+            for (const Kworker& each : read_kworkers(paths_))
+                if (each.name == name.substr(0, name.find_first_of("+-")))
+                    say("It may run on CPUs {}.", cpus_of_task(paths_, each.pid).list());
+        } else {
+            say("A worker of CPU {}. It serves per-CPU workqueues, which have no affinity scope.",
+                id.substr(0, colon));
+        }
+        if (work.starts_with("flush-")) work = "writeback";  // wb_workfn() names its worker after the disk
+        if (!work.empty() && !id.starts_with("R-"))
+            say("{} {}.", id[sign] == '+' ? "It runs work of" : "Last it ran work of", work);
+        if (is_target(work))
+            out.targets.push_back(work);
+        else
+            (void)only_default(work);
+        return true;
+    }
+
+    bool workqueue(const std::string& name) {
+        constexpr std::string_view kPerCpu[] = {"events",      "events_freezable", "events_highpri",
+                                                "events_long", "kblockd",          "mm_percpu_wq"};
+        out.kind = "workqueue";
+        if (std::ranges::find(kPerCpu, name) != std::end(kPerCpu)) {
+            say("{} is a per-CPU workqueue: it has no affinity scope.", name);
+            return true;
+        }
+        if (!only_default(name)) return false;
+        if (is_target(kDefaultTarget)) out.targets.emplace_back(kDefaultTarget);
+        return true;
+    }
+
+    // Finds the mount of PATH in /proc/self/mountinfo, see proc_pid_mountinfo(5).
+    bool mount_point(const std::string& path) {
+        std::istringstream mounts(read_file(paths_.proc() + "/self/mountinfo", 1U << 20U).value_or(""));
+        std::string type;
+        std::string source;
+        for (std::string line; std::getline(mounts, line);) {
+            std::istringstream words(line);
+            std::string word;
+            for (int i = 0; i < 5; i++) words >> word;  // the fifth is the mount point
+            if (word != path) continue;
+            while (words >> word && word != "-") {
+            }
+            words >> type >> source;  // the last of several mounts is the one that is seen
+        }
+        if (type.empty()) return false;
+        say("{} is {} on {}.", path, type, source);
+        if (source.starts_with("/dev/")) (void)device(source);
+        out.kind = "mount point";
+        for (const auto& [name, workqueues] : kOfFileSystem)
+            if (name == type) say("Only @default reaches the workqueues of {}: {}.", type, workqueues);
+        return true;
+    }
+
+    bool device(const std::string& name) {
+        const std::string device = kernels_name(name);
+        if (device.empty()) return false;
+        out.kind = "block device";
+        std::vector<std::string> below;
+        std::vector<std::string> above;
+        add_stack(device, "slaves", below);
+        add_stack(device, "holders", above);
+        below.erase(below.begin());
+        above.erase(above.begin());
+        const auto named = [this](const std::vector<std::string>& devices, const char* before) {
+            std::vector<std::string> names;
+            for (const std::string& each : devices) {
+                const std::string number = number_of(each);
+                take_targets_of(number);
+                names.push_back(number.empty() || number[0] == ':' ? each
+                                                                   : fmt::format("{} ({})", each, number));
+            }
+            return names.empty() ? "" : fmt::format("{}{}", before, fmt::join(names, ", "));
+        };
+        const std::string itself = named({device}, "");
+        const std::string on = named(below, ", on ");
+        say("{} is the block device {}{}{}.", name, itself, on, named(above, ", below "));
+        if (out.targets.empty())
+            say("No target has the number of one of these devices in its name.");
+        else
+            say("These targets serve it: {}.", fmt::join(out.targets, ", "));
+        if (is_target("writeback")) say("The target writeback writes the dirty pages of all devices.");
+        for (const auto& devices : {std::vector{device}, below, above})
+            for (const std::string& each : devices) (void)only_default(each);
+        return true;
+    }
+
     KnownName out;
 
   private:
@@ -73,165 +172,57 @@ class Names {
     [[nodiscard]] bool is_target(const std::string& name) const {
         return std::ranges::find(targets_, name, &Workqueue::name) != targets_.end();
     }
-    bool only_default(const std::string& name);
-    [[nodiscard]] std::string kernels_name(const std::string& name) const;
-    [[nodiscard]] std::string number_of(const std::string& device) const;
-    void add_stack(const std::string& name, const char* direction, std::vector<std::string>& stack) const;
-    void take_targets_of(const std::string& number);
+    bool only_default(const std::string& name) {
+        const std::string owner = why_only_default(name);
+        if (owner.empty()) return false;
+        say("{} ({}) has no folder in /sys/devices/virtual/workqueue: only @default reaches it.", name,
+            owner);
+        return true;
+    }
+
+    // The name in /sys/class/block of a path, a link or a name; "" if it is none.
+    [[nodiscard]] std::string kernels_name(const std::string& name) const {
+        std::error_code none;
+        const auto real = std::filesystem::canonical(paths_.of_user("/" + name), none);
+        std::string last = none ? name.substr(name.rfind('/') + 1) : real.filename().string();
+        if (last.empty() || exists(blocks() + last + "/dev")) return last;
+        if (last.starts_with("dm-") && last.find_first_not_of("0123456789", 3) > last.size()) return last;
+        for (const std::string& each : names_or_none(blocks()))
+            if (read_first_line(blocks() + each + "/dm/name") == last) return each;
+        return "";
+    }
+
+    // The number of DEVICE; ":3" of dm-3 if /sys does not have it.
+    [[nodiscard]] std::string number_of(const std::string& device) const {
+        const std::string number = read_first_line(blocks() + device + "/dev");
+        return number.empty() && device.starts_with("dm-") ? ":" + device.substr(3) : number;
+    }
+
+    // Appends the devices below or above the device NAME ("slaves", "holders") that are not in STACK.
+    void add_stack(const std::string& name, const char* direction, std::vector<std::string>& stack) const {
+        if (std::ranges::find(stack, name) != stack.end()) return;
+        stack.push_back(name);
+        for (const std::string& next : names_or_none(blocks() + name + "/" + direction))
+            add_stack(next, direction, stack);
+    }
+
+    // The targets that have the number of a device in their names: kcryptd-254:0-1.
+    void take_targets_of(const std::string& number) {
+        const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+        for (const Workqueue& target : targets_) {
+            const auto at = number.empty() ? std::string::npos : target.name.find(number);
+            if (at == std::string::npos || at == 0) continue;
+            const std::size_t end = at + number.size();
+            const bool whole = (number[0] == ':' || !is_digit(target.name[at - 1])) &&
+                               (end == target.name.size() || !is_digit(target.name[end]));
+            if (whole && std::ranges::find(out.targets, target.name) == out.targets.end())
+                out.targets.push_back(target.name);
+        }
+    }
 
     const Paths& paths_;
     const std::vector<Workqueue>& targets_;
 };
-
-bool Names::only_default(const std::string& name) {
-    const std::string owner = why_only_default(name);
-    if (owner.empty()) return false;
-    say("{} ({}) has no folder in /sys/devices/virtual/workqueue: only @default reaches it.", name, owner);
-    return true;
-}
-
-bool Names::workqueue(const std::string& name) {
-    constexpr std::string_view kPerCpu[] = {"events",      "events_freezable", "events_highpri",
-                                            "events_long", "kblockd",          "mm_percpu_wq"};
-    out.kind = "workqueue";
-    if (std::ranges::find(kPerCpu, name) != std::end(kPerCpu)) {
-        say("{} is a per-CPU workqueue: it has no affinity scope.", name);
-        return true;
-    }
-    if (!only_default(name)) return false;
-    if (is_target(kDefaultTarget)) out.targets.emplace_back(kDefaultTarget);
-    return true;
-}
-
-// "kworker/u16:3" is a worker of the unbound pool 16; "kworker/3:1H" of CPU 3, with nice -20;
-// "kworker/R-NAME" the rescuer of a workqueue. "+NAME" follows while it runs work of NAME, "-NAME"
-// afterwards.
-bool Names::kworker(std::string_view name) {
-    constexpr std::string_view kKworker = "kworker/";
-    if (!name.starts_with(kKworker)) return false;
-    const std::string_view id = name.substr(kKworker.size());
-    const auto colon = id.find(':');
-    const auto sign = id.find_first_of("+-");
-    std::string work(sign == std::string_view::npos ? "" : id.substr(sign + 1));
-    out.kind = "kworker";
-    if (id.starts_with("R-")) {
-        say("The rescuer of {}: it runs work when memory is short.", work);
-    } else if (id.starts_with('u')) {
-        say("A worker of the unbound pool {}. It serves every workqueue that has this pool: it has no scope "
-            "of "
-            "its own, the scopes of workqueues say which pool their work goes to.",
-            id.substr(1, colon - 1));
-        for (const Kworker& each : read_kworkers(paths_))
-            if (each.name == name.substr(0, name.find_first_of("+-")))
-                say("It may run on CPUs {}.", cpus_of_task(paths_, each.pid).list());
-    } else {
-        say("A worker of CPU {}. It serves per-CPU workqueues, which have no affinity scope.",
-            id.substr(0, colon));
-    }
-    if (work.starts_with("flush-")) work = "writeback";  // wb_workfn() names its worker after the disk
-    if (!work.empty() && !id.starts_with("R-"))
-        say("{} {}.", id[sign] == '+' ? "It runs work of" : "Last it ran work of", work);
-    if (is_target(work))
-        out.targets.push_back(work);
-    else
-        (void)only_default(work);
-    return true;
-}
-
-// The name in /sys/class/block of a path, a link or a name; "" if it is none.
-std::string Names::kernels_name(const std::string& name) const {
-    std::error_code none;
-    const auto real = std::filesystem::canonical(paths_.of_user("/" + name), none);
-    std::string last = none ? name.substr(name.rfind('/') + 1) : real.filename().string();
-    if (last.empty() || exists(blocks() + last + "/dev")) return last;
-    if (last.starts_with("dm-") && last.find_first_not_of("0123456789", 3) > last.size()) return last;
-    for (const std::string& each : names_or_none(blocks()))
-        if (read_first_line(blocks() + each + "/dm/name") == last) return each;
-    return "";
-}
-
-// Appends the devices below or above the device NAME ("slaves", "holders") that are not in STACK.
-void Names::add_stack(const std::string& name, const char* direction, std::vector<std::string>& stack) const {
-    if (std::ranges::find(stack, name) != stack.end()) return;
-    stack.push_back(name);
-    for (const std::string& next : names_or_none(blocks() + name + "/" + direction))
-        add_stack(next, direction, stack);
-}
-
-// The number of DEVICE; ":3" of dm-3 if /sys does not have it.
-std::string Names::number_of(const std::string& device) const {
-    const std::string number = read_first_line(blocks() + device + "/dev");
-    return number.empty() && device.starts_with("dm-") ? ":" + device.substr(3) : number;
-}
-
-// The targets that have the number of a device in their names: kcryptd-254:0-1.
-void Names::take_targets_of(const std::string& number) {
-    const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
-    for (const Workqueue& target : targets_) {
-        const auto at = number.empty() ? std::string::npos : target.name.find(number);
-        if (at == std::string::npos || at == 0) continue;
-        const std::size_t end = at + number.size();
-        const bool whole = (number[0] == ':' || !is_digit(target.name[at - 1])) &&
-                           (end == target.name.size() || !is_digit(target.name[end]));
-        if (whole && std::ranges::find(out.targets, target.name) == out.targets.end())
-            out.targets.push_back(target.name);
-    }
-}
-
-bool Names::device(const std::string& name) {
-    const std::string device = kernels_name(name);
-    if (device.empty()) return false;
-    out.kind = "block device";
-    std::vector<std::string> below;
-    std::vector<std::string> above;
-    add_stack(device, "slaves", below);
-    add_stack(device, "holders", above);
-    below.erase(below.begin());
-    above.erase(above.begin());
-    const auto named = [this](const std::vector<std::string>& devices, const char* before) {
-        std::vector<std::string> names;
-        for (const std::string& each : devices) {
-            const std::string number = number_of(each);
-            take_targets_of(number);
-            names.push_back(number.empty() || number[0] == ':' ? each : fmt::format("{} ({})", each, number));
-        }
-        return names.empty() ? "" : fmt::format("{}{}", before, fmt::join(names, ", "));
-    };
-    const std::string itself = named({device}, "");
-    const std::string on = named(below, ", on ");
-    say("{} is the block device {}{}{}.", name, itself, on, named(above, ", below "));
-    if (out.targets.empty())
-        say("No target has the number of one of these devices in its name.");
-    else
-        say("These targets serve it: {}.", fmt::join(out.targets, ", "));
-    if (is_target("writeback")) say("The target writeback writes the dirty pages of all devices.");
-    for (const auto& devices : {std::vector{device}, below, above})
-        for (const std::string& each : devices) (void)only_default(each);
-    return true;
-}
-
-// Finds the mount of PATH in /proc/self/mountinfo, see proc_pid_mountinfo(5).
-bool Names::mount_point(const std::string& path) {
-    std::istringstream mounts(read_file(paths_.proc() + "/self/mountinfo", 1U << 20U).value_or(""));
-    std::string type;
-    std::string source;
-    for (std::string line; std::getline(mounts, line);) {
-        std::istringstream words(line);
-        std::string word;
-        for (int i = 0; i < 5; i++) words >> word;  // the fifth is the mount point
-        if (word != path) continue;
-        while (words >> word && word != "-") {
-        }
-        words >> type >> source;  // the last of several mounts is the one that is seen
-    }
-    if (type.empty()) return false;
-    say("{} is {} on {}.", path, type, source);
-    if (source.starts_with("/dev/")) (void)device(source);
-    out.kind = "mount point";
-    for (const auto& [name, workqueues] : kOfFileSystem)
-        if (name == type) say("Only @default reaches the workqueues of {}: {}.", type, workqueues);
-    return true;
-}
 
 std::optional<KnownName> known_name(const Paths& paths, const std::vector<Workqueue>& targets,
                                     const std::string& name) {

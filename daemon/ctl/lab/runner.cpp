@@ -43,15 +43,60 @@ Result<std::array<Fd, 2>> make_pipe(const char* what) {
     return std::array{Fd(ends[0]), Fd(ends[1])};
 }
 
-// A command that runs.
 class Child {
   public:
     Child(const Processes& processes, Output output, bool to_the_end)
         : processes_(processes), output_(output), to_the_end_(to_the_end) {}
 
-    Status start(const std::vector<std::string>& words);
+    Status start(const std::vector<std::string>& words) {
+        const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+        if (!null) return fail_errno("/dev/null", errno);
+        auto error = make_pipe("pipe"), captured = make_pipe("pipe");
+        if (!error || !captured) return tl::unexpected(error ? captured.error() : error.error());
+        const int out = output_ == Output::drop ? null.get() : (*captured)[1].get();
+        std::vector<char*> argv;
+        for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+        argv.push_back(nullptr);
+        const pid_t parent = ::getpid();
+        began_ = Clock::now();
+        pid_ = ::fork();
+        if (pid_ < 0) return fail_errno("fork", errno);
+        if (pid_ == 0) exec(argv.data(), null.get(), out, (*error)[1].get(), parent);
+        ::setpgid(pid_, pid_);  // also in the parent, because parent and child race
+        (*error)[1] = Fd();
+        int code = 0;
+        if (::read((*error)[0].get(), &code, sizeof code) == sizeof code) {
+            (void)reap();
+            return fail_errno(words.front(), code);
+        }
+        // glibc 2.36 declares pidfd_open() only for C.
+        pidfd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+        if (!pidfd_) {
+            code = errno;
+            ::kill(-pid_, SIGKILL);
+            (void)reap();
+            return fail_errno("pidfd_open", code);
+        }
+        captured_ = std::move((*captured)[0]);
+        ::fcntl(captured_.get(), F_SETFL, O_NONBLOCK);
+        return {};
+    }
+
     // Returns when the command has ended. Background processes may keep its output open.
-    Status follow(Ran& run);
+    Status follow(Ran& run) {
+        for (;;) {
+            std::array<pollfd, 3> wait{pollfd{pidfd_.get(), POLLIN, 0},
+                                       {to_the_end_ ? -1 : processes_.interrupts.fd(), POLLIN, 0},
+                                       {captured_.get(), POLLIN, 0}};
+            if (::poll(wait.data(), wait.size(), -1) < 0 && errno != EINTR) return fail_errno("poll", errno);
+            if (wait[0].revents != 0) run.wall = Clock::now() - began_;
+            if (auto taken = take_output(run.output); !taken) return taken;
+            if (wait[0].revents != 0) return {};
+            if (wait[1].revents == 0) continue;
+            if (auto go_on = processes_.interrupts.check(); !go_on) return go_on;
+        }
+    }
+
     // Waits for the command, which has ended or was killed. Its PID cannot be reused before this.
     [[nodiscard]] int reap() const {
         processes_.guardian.watch(0);
@@ -70,8 +115,37 @@ class Child {
     }
 
   private:
-    [[noreturn]] void exec(char* const* words, int null, int out, int error, pid_t parent) const;
-    Status take_output(std::string& text);
+    // Runs after fork(), so it only uses async-signal-safe functions. ERROR: a pipe for a failed exec.
+    [[noreturn]] void exec(char* const* words, int null, int out, int error, pid_t parent) const {
+        // If we are killed by SIGKILL, the command is killed too, even if the guardian was killed.
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (::getppid() != parent) ::_exit(127);
+        ::setpgid(0, 0);
+        // Tell the guardian from here, before the group can have a second process.
+        processes_.guardian.watch(::getpid());
+        processes_.interrupts.undo(to_the_end_);
+        if ((output_ != Output::capture_all || ::dup2(out, STDERR_FILENO) >= 0) &&
+            ::dup2(null, STDIN_FILENO) >= 0 && ::dup2(out, STDOUT_FILENO) >= 0)
+            ::execvp(words[0], words);
+        const int code = errno;
+        (void)!::write(error, &code, sizeof code);
+        ::_exit(127);
+    }
+
+    // Reads the available output. Error: more than kMostOutput bytes.
+    Status take_output(std::string& text) {
+        std::array<char, 65536> buffer{};
+        while (captured_) {
+            const ssize_t n = ::read(captured_.get(), buffer.data(), buffer.size());
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0 && errno == EAGAIN) break;
+            if (n <= 0) captured_ = Fd();
+            text.append(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+            if (text.size() > kMostOutput)
+                return fail(fmt::format("more than {} bytes of output", kMostOutput), EFBIG);
+        }
+        return {};
+    }
 
     const Processes& processes_;
     const Output output_;
@@ -81,86 +155,6 @@ class Child {
     Fd captured_;  // read end of its stdout
     Clock::time_point began_;
 };
-
-// Runs after fork(), so it only uses async-signal-safe functions. ERROR: a pipe for a failed exec.
-void Child::exec(char* const* words, int null, int out, int error, pid_t parent) const {
-    // If we are killed by SIGKILL, the command is killed too, even if the guardian was killed.
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(127);
-    ::setpgid(0, 0);
-    // Tell the guardian from here, before the group can have a second process.
-    processes_.guardian.watch(::getpid());
-    processes_.interrupts.undo(to_the_end_);
-    if ((output_ != Output::capture_all || ::dup2(out, STDERR_FILENO) >= 0) &&
-        ::dup2(null, STDIN_FILENO) >= 0 && ::dup2(out, STDOUT_FILENO) >= 0)
-        ::execvp(words[0], words);
-    const int code = errno;
-    (void)!::write(error, &code, sizeof code);
-    ::_exit(127);
-}
-
-Status Child::start(const std::vector<std::string>& words) {
-    const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-    if (!null) return fail_errno("/dev/null", errno);
-    auto error = make_pipe("pipe"), captured = make_pipe("pipe");
-    if (!error || !captured) return tl::unexpected(error ? captured.error() : error.error());
-    const int out = output_ == Output::drop ? null.get() : (*captured)[1].get();
-    std::vector<char*> argv;
-    for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-    argv.push_back(nullptr);
-    const pid_t parent = ::getpid();
-    began_ = Clock::now();
-    pid_ = ::fork();
-    if (pid_ < 0) return fail_errno("fork", errno);
-    if (pid_ == 0) exec(argv.data(), null.get(), out, (*error)[1].get(), parent);
-    ::setpgid(pid_, pid_);  // also in the parent, because parent and child race
-    (*error)[1] = Fd();
-    int code = 0;
-    if (::read((*error)[0].get(), &code, sizeof code) == sizeof code) {
-        (void)reap();
-        return fail_errno(words.front(), code);
-    }
-    // glibc 2.36 declares pidfd_open() only for C.
-    pidfd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
-    if (!pidfd_) {
-        code = errno;
-        ::kill(-pid_, SIGKILL);
-        (void)reap();
-        return fail_errno("pidfd_open", code);
-    }
-    captured_ = std::move((*captured)[0]);
-    ::fcntl(captured_.get(), F_SETFL, O_NONBLOCK);
-    return {};
-}
-
-// Reads the available output. Error: more than kMostOutput bytes.
-Status Child::take_output(std::string& text) {
-    std::array<char, 65536> buffer{};
-    while (captured_) {
-        const ssize_t n = ::read(captured_.get(), buffer.data(), buffer.size());
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0 && errno == EAGAIN) break;
-        if (n <= 0) captured_ = Fd();
-        text.append(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
-        if (text.size() > kMostOutput)
-            return fail(fmt::format("more than {} bytes of output", kMostOutput), EFBIG);
-    }
-    return {};
-}
-
-Status Child::follow(Ran& run) {
-    for (;;) {
-        std::array<pollfd, 3> wait{pollfd{pidfd_.get(), POLLIN, 0},
-                                   {to_the_end_ ? -1 : processes_.interrupts.fd(), POLLIN, 0},
-                                   {captured_.get(), POLLIN, 0}};
-        if (::poll(wait.data(), wait.size(), -1) < 0 && errno != EINTR) return fail_errno("poll", errno);
-        if (wait[0].revents != 0) run.wall = Clock::now() - began_;
-        if (auto taken = take_output(run.output); !taken) return taken;
-        if (wait[0].revents != 0) return {};
-        if (wait[1].revents == 0) continue;
-        if (auto go_on = processes_.interrupts.check(); !go_on) return go_on;
-    }
-}
 
 // Until its setpgid(), a child is in our process group. A signal to the group at that time would end the
 // child when the signal is unblocked. Ignoring a pending signal drops it.
