@@ -57,7 +57,6 @@ constexpr std::size_t kSectorsRead = 5;         // index of a field in a line of
 constexpr std::size_t kSectorsWritten = 9;
 constexpr double kMicroseconds = 1e6;
 
-// The parts of a counter's name.
 struct Name {
     enum class Kind { pressure, disk, file };
     Kind kind;
@@ -159,9 +158,11 @@ std::span<const CounterKind> counter_kinds() {
 }
 
 const CounterKind* find_counter(std::string_view name) {
-    const std::string pattern = machine_counter_pattern(name);
-    const auto row =
-        std::ranges::find(kKinds, pattern.empty() ? name : std::string_view(pattern), &CounterKind::name);
+    std::string pattern(name);
+    if (!name.starts_with("psi:"))  // of which take_apart() asks this function
+        if (const auto counter = take_apart(pattern))
+            pattern = counter->kind == Name::Kind::file ? "file:/PATH" : "diskstats:DEV." + counter->part;
+    const auto row = std::ranges::find(kKinds, pattern, &CounterKind::name);
     return row == kKinds.end() ? nullptr : &*row;
 }
 
@@ -179,13 +180,6 @@ unsigned sampled_every(double items) {
     constexpr double kMost = 65535;
     if (!(items >= kTimed)) return 1;  // NaN too
     return static_cast<unsigned>(std::min(std::round(items / kTimed), kMost));
-}
-
-std::string machine_counter_pattern(std::string_view name) {
-    if (name.starts_with("psi:")) return "";
-    const auto counter = take_apart(std::string(name));
-    if (!counter) return "";
-    return counter->kind == Name::Kind::file ? "file:/PATH" : "diskstats:DEV." + counter->part;
 }
 
 Result<double> read_machine_counter(const Paths& paths, const std::string& name) {

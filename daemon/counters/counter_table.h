@@ -53,10 +53,6 @@ unsigned sampled_every(double items);
 //   file:/PATH                             the number in a file at the end of the window
 // psi and diskstats count from boot on: a window's value comes from one reading at each of its ends.
 
-// The row of the table for a NAME with a variable part: "diskstats:DEV.rkB" for "diskstats:sda.rkB",
-// "file:/PATH" for a path; "" for any other name.
-std::string machine_counter_pattern(std::string_view name);
-
 // The counter's current value: us of stall, kB of 1024 bytes, or the file's number. Errors name the file but
 // do not quote its content.
 Result<double> read_machine_counter(const Paths& paths, const std::string& name);

@@ -133,15 +133,11 @@ KernelInfo probe_kernel(const Paths& paths) {
 
 namespace {
 
-struct Free {
-    void operator()(btf* types) const { btf__free(types); }
-};
-
 class Types {
   public:
     // "": of the running kernel.
     explicit Types(const std::string& path)
-        : types_(path.empty() ? btf__load_vmlinux_btf() : btf__parse(path.c_str(), nullptr)) {}
+        : types_(path.empty() ? btf__load_vmlinux_btf() : btf__parse(path.c_str(), nullptr), btf__free) {}
     explicit operator bool() const { return types_ != nullptr; }
     [[nodiscard]] bool has_function(const char* name) const {
         return btf__find_by_name_kind(types_.get(), name, BTF_KIND_FUNC) > 0;
@@ -149,7 +145,7 @@ class Types {
 
   private:
     BpfErrors silent_;
-    std::unique_ptr<btf, Free> types_;
+    std::unique_ptr<btf, void (*)(btf*)> types_;
 };
 
 // These functions are only called through pointers, so compilers keep them (kernel/sched/topology.c,

@@ -64,8 +64,10 @@ class Rule {
             for (const unsigned cpu : cache.cpus.cpus())
                 if (outermost[cpu] == cache.level) outermost_.add(cpu, cache.cpus);
         }
+        CpuSet in_packages;
+        for (const CpuSet& package : t_.packages) in_packages |= package;
         one_thread_packages_ =
-            !t_.packages.empty() && in_packages() == t_.online &&
+            !t_.packages.empty() && in_packages == t_.online &&
             std::ranges::all_of(t_.packages, [](const CpuSet& p) { return p.count() == 1; });
     }
 
@@ -91,12 +93,6 @@ class Rule {
         unsigned cpu;
         const CpuSet& core;
     };
-
-    [[nodiscard]] CpuSet in_packages() const {
-        CpuSet all;
-        for (const CpuSet& package : t_.packages) all |= package;
-        return all;
-    }
 
     void doubt(std::string why) {
         if (why_.empty()) why_ = std::move(why);

@@ -5,22 +5,10 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <ctime>
 
 #include "base/text.h"
 
 namespace wq {
-namespace {
-
-// "2027-01-31", in UTC. Dates in this format sort as text.
-std::string date_of(std::int64_t now) {
-    const auto seconds = static_cast<std::time_t>(now);
-    std::tm utc{};
-    ::gmtime_r(&seconds, &utc);
-    return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
-}
-
-}  // namespace
 
 std::string PolicyError::text() const {
     if (line == 0) return fmt::format("{}: {}", file, message);
@@ -73,7 +61,9 @@ bool WorkqueueRule::names(const std::string& name) const {
 
 bool Policy::expire(std::int64_t now) {
     bool changed = false;
-    const auto look_at = [&changed, today = date_of(now)](bool& expired, const std::string& last_day) {
+    // "2027-01-31": dates in this format sort as text.
+    const auto look_at = [&changed, today = utc_text(now).substr(0, 10)](bool& expired,
+                                                                         const std::string& last_day) {
         const bool over = !last_day.empty() && last_day < today;
         changed = changed || over != expired;
         expired = over;

@@ -78,10 +78,6 @@ Result<MaskWish> parse_mask(std::string_view text) {
     return fail("must be a list of CPUs such as \"0-7\", or \"housekeeping\" or \"leave\"");
 }
 
-Json mask_json(const MaskWish& mask) {
-    return mask.kind == MaskWish::Kind::leave ? Json() : Json(mask.text());
-}
-
 Json text_or_null(const std::string& text) {
     return text.empty() ? Json() : Json(text);
 }
@@ -282,8 +278,9 @@ std::vector<Row<WorkqueueRule>> all_rule_keys() {
                              }});
     out.push_back(row<WorkqueueRule>(table, "strict", &WorkqueueRule::strict, read_flag,
                                      [](auto strict) { return strict ? Json(*strict) : Json(); }));
-    out.push_back(
-        row<WorkqueueRule>(table, "cpumask", &WorkqueueRule::mask, read_parsed(parse_mask), mask_json));
+    out.push_back(row<WorkqueueRule>(
+        table, "cpumask", &WorkqueueRule::mask, read_parsed(parse_mask),
+        [](const auto& mask) { return mask.kind == MaskWish::Kind::leave ? Json() : Json(mask.text()); }));
     return out;
 }
 
