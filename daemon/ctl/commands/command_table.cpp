@@ -55,15 +55,9 @@ void add_shared(CLI::App& command, Options& options, unsigned which) {
         take_number(command.add_option("--shard-size", options.shard_size, "Cores per shard"), 1U,
                     kMaxShardSize);
     }
-    const auto take_scopes = [&options](const std::string& list) {
-        const auto scopes = parse_scopes(list);
-        if (!scopes) throw CLI::ValidationError("--kernel-scopes", scopes.error().text);
-        options.kernel_scopes = *scopes;
-    };
     if ((which & kKernelScopes) != 0)
-        command
-            .add_option_function<std::string>("--kernel-scopes", take_scopes,
-                                              "Plan for a kernel that has these")
+        add_setting(command, "--kernel-scopes", "Plan for a kernel that has these", parse_scopes,
+                    options.kernel_scopes)
             ->type_name(word::kScopes);
     if ((which & kJson) != 0) command.add_flag("--json", options.json, kJsonHelp);
     if ((which & kConfig) != 0)
@@ -84,10 +78,6 @@ void add_nothing(CLI::App& /*command*/, Given& /*g*/) {}
 void add_status(CLI::App& command, Given& g) {
     add_target(command, g);
     add_shared(command, g.options, kJson | kConfig);
-}
-
-int run_status(const Given& g) {
-    return status(g.options, g.target);
 }
 
 void add_plan(CLI::App& command, Given& g) {
@@ -199,7 +189,7 @@ constexpr const char* kFleet = "Fleet";
 
 const Command kCommands[] = {
     {kLook, "status", "What the daemon does with each target; also without a command",
-     simple(add_status, run_status), true},
+     simple(add_status, [](const Given& g) { return status(g.options, g.target); }), true},
     {kLook, "plan", "What would be set, and why", simple(add_plan, run_plan), true},
     {kLook, "explain", "What a target, workqueue, kworker, device or mount is, and its plan",
      simple(add_explain, [](const Given& g) { return explain(g.options, g.target); }), true},

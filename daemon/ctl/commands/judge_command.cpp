@@ -41,17 +41,12 @@ struct JudgeOptions {
     AccrualRule rule{.only_one = true};  // all of alpha is for this comparison
 };
 
-LedgerEntry begun(const RecordedComparison& recorded, const JudgeOptions& options) {
-    std::vector<ComparedCounter> counters = recorded.counters;
-    for (ComparedCounter& counter : counters) counter.tolerance = options.tolerance;
-    LedgerEntry out;
-    out.columns = Comparison(counters).columns();
-    return out;
-}
-
 // LN M of a watch: the highest value of all counters' e-detectors, at the end.
 Answer judge_one(const RecordedComparison& recorded, const JudgeOptions& options) {
-    LedgerEntry entry = begun(recorded, options);
+    std::vector<ComparedCounter> counters = recorded.counters;
+    for (ComparedCounter& counter : counters) counter.tolerance = options.tolerance;
+    LedgerEntry entry;
+    entry.columns = Comparison(counters).columns();
     if (options.watch) entry.judgement = Judgement::improved;
     Accrual last;
     std::size_t pairs = 0;

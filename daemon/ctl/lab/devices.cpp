@@ -81,12 +81,6 @@ Status write_attribute(const std::string& path, const std::string& value) {
     return write_all(fd.get(), value).map_error([&](const Error& e) { return e.in(path); });
 }
 
-std::string random_key() {
-    std::string key;
-    for (unsigned i = 0; i < kKeyWords; i++) key += fmt::format("{:016x}", random_number());
-    return key;
-}
-
 }  // namespace
 
 std::string new_device_name() {
@@ -145,8 +139,9 @@ Result<CryptDevice> Devices::make_crypt(const std::string& name, const std::stri
                                         std::uint64_t bytes) {
     const auto mapper = open_mapper(root_);
     if (!mapper) return tl::unexpected(mapper.error());
-    const auto number =
-        make_mapped(*mapper, name, bytes, fmt::format("{} {} 0 {} 0", kCipher, random_key(), ram));
+    std::string key;
+    for (unsigned i = 0; i < kKeyWords; i++) key += fmt::format("{:016x}", random_number());
+    const auto number = make_mapped(*mapper, name, bytes, fmt::format("{} {} 0 {} 0", kCipher, key, ram));
     if (!number) return tl::unexpected(number.error());
     return CryptDevice{fmt::format("{}/dev/dm-{}", root_, minor(*number)),
                        fmt::format("{}:{}", major(*number), minor(*number))};

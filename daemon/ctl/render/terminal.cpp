@@ -7,10 +7,8 @@
 #include <sys/wait.h>
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <map>
 #include <set>
@@ -65,11 +63,8 @@ std::set<std::size_t> line_starts(const std::vector<std::size_t>& widths, std::s
 }  // namespace
 
 std::size_t terminal_columns() {
-    if (const char* text = ::getenv("COLUMNS"); text != nullptr) {
-        unsigned value = 0;
-        const auto [end, error] = std::from_chars(text, text + std::strlen(text), value);
-        if (error == std::errc{} && value > 0) return value;
-    }
+    if (const char* text = ::getenv("COLUMNS"); text != nullptr)
+        if (const auto value = number_of<unsigned>(text); value && *value > 0) return *value;
     return look_at_terminal().columns;
 }
 
