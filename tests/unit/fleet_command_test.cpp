@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "ctl/fleet/fleet.h"
 #include "fake_machine.h"
@@ -20,6 +19,7 @@ using test::File;
 using test::fleet_key;
 using test::host_line;
 using test::kFleetTime;
+using test::lines_of;
 using test::measured;
 using test::Ran;
 using test::TempTree;
@@ -27,13 +27,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::SizeIs;
 using testing::StartsWith;
-
-std::vector<std::string> lines_of(const std::string& text) {
-    std::istringstream in(text);
-    std::vector<std::string> out;
-    for (std::string line; std::getline(in, line);) out.push_back(line);
-    return out;
-}
 
 class FleetCommand : public testing::Test {
   protected:

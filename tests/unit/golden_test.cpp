@@ -10,13 +10,13 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <sstream>
 #include <stdexcept>
 
 #include "base/file.h"
 #include "base/version.h"
 #include "ctl/render/terminal.h"
 #include "fake_machine.h"
+#include "run_command.h"
 
 namespace wq {
 namespace {
@@ -65,24 +65,11 @@ std::vector<test::Entry> machine_called(const std::string& name) {
     return out;
 }
 
-std::string with_masked(std::string text, const std::string& part, const std::string& mask) {
-    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + mask.size()))
-        text.replace(at, part.size(), mask);
-    return text;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-    std::vector<std::string> out;
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) out.push_back(line);
-    return out;
-}
-
 // The session TEXT with the outputs of today.
 std::string played(const std::string& text) {
     std::string script = kPrelude;
     std::string machine;
-    for (const std::string& line : lines_of(text)) {
+    for (const std::string& line : test::lines_of(text)) {
         constexpr std::string_view kMachine = "## machine: ";
         if (line.starts_with(kMachine)) machine = line.substr(kMachine.size());
         if (line.starts_with("## ")) script += "echo " + ctl::shell_quoted(line) + "\n";
@@ -102,13 +89,13 @@ std::string played(const std::string& text) {
     for (std::size_t n = 0; (n = ::fread(part.data(), 1, part.size(), output)) > 0;)
         out.append(part.data(), n);
     if (::pclose(output) != 0) throw std::runtime_error(command + " failed: " + out);
-    return with_masked(with_masked(out, tree.root(), "ROOT"), version(), "VERSION");
+    return test::replaced(test::replaced(out, tree.root(), "ROOT"), version(), "VERSION");
 }
 
 // The first line in which NOW differs from BEFORE; "" if none does.
 std::string unlike(const std::string& before, const std::string& now) {
     if (before == now) return "";
-    const auto a = lines_of(before), b = lines_of(now);
+    const auto a = test::lines_of(before), b = test::lines_of(now);
     const auto [one, other] = std::ranges::mismatch(a, b);
     return "line " + std::to_string(one - a.begin() + 1) + "\n-" + (one == a.end() ? "" : *one) + "\n+" +
            (other == b.end() ? "" : *other);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,20 @@ Ran captured(const Run& run) {
     out.out = testing::internal::GetCapturedStdout();
     out.err = testing::internal::GetCapturedStderr();
     return out;
+}
+
+inline std::vector<std::string> lines_of(const std::string& text) {
+    std::istringstream in(text);
+    std::vector<std::string> out;
+    for (std::string line; std::getline(in, line);) out.push_back(line);
+    return out;
+}
+
+// TEXT with BY in place of each WHAT.
+inline std::string replaced(std::string text, const std::string& what, const std::string& by) {
+    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+        text.replace(at, what.size(), by);
+    return text;
 }
 
 // Whether nobody holds the lock under ROOT. Waits 20 s: take_lock() waits 2 s, and on a busy machine a

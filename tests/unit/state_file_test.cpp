@@ -375,6 +375,18 @@ class RecordThreadTest : public testing::Test {
             return Status();
         };
     }
+    // Puts stuck() work, and returns when it has begun.
+    void put_stuck(const std::string& name, const std::string& what) {
+        std::promise<void> begun;
+        writer_->put(
+            name,
+            [&begun, wait = stuck(what)] {
+                begun.set_value();
+                return wait();
+            },
+            tell(what));
+        begun.get_future().wait();
+    }
     void disk_answers() {
         if (!answered_) gate_.set_value();
         answered_ = true;
@@ -424,15 +436,7 @@ TEST_F(RecordThreadTest, WorkIsDoneAndToldOnTheLoop) {
 }
 
 TEST_F(RecordThreadTest, NobodyWaitsForWorkThatIsStuckAndTheNewestWins) {
-    std::promise<void> begun;
-    writer_->put(
-        "a",
-        [&begun, wait = stuck("a 1")] {
-            begun.set_value();
-            return wait();
-        },
-        tell("a 1"));
-    begun.get_future().wait();
+    put_stuck("a", "a 1");
     writer_->put("b", does("b"), tell("b"));
     for (const char* what : {"a 2", "a 3", "a 4"}) writer_->put("a", does(what), tell(what));
     EXPECT_THAT(told_, IsEmpty());
@@ -457,15 +461,7 @@ TEST_F(RecordThreadTest, AtTheEndWhatADoneAsksForIsNotBegun) {
 }
 
 TEST_F(RecordThreadTest, AtTheEndWhatIsStuckIsGivenUpAndNamed) {
-    std::promise<void> begun;
-    writer_->put(
-        "a",
-        [&begun, wait = stuck("a")] {
-            begun.set_value();
-            return wait();
-        },
-        tell("a"));
-    begun.get_future().wait();
+    put_stuck("a", "a");
     writer_->put("b", does("b"), tell("b"));
     EXPECT_THAT(writer_->finish(milliseconds(50)), ElementsAre("a", "b"));
     EXPECT_THAT(told_, IsEmpty());

@@ -4,11 +4,12 @@
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
-#include <sstream>
+#include "run_command.h"
 
 namespace wq::ctl {
 namespace {
 
+using test::lines_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -18,13 +19,6 @@ Table status_table() {
                "guard: stays at its baseline until it is judged; plan: coarsest inside an LLC"});
     table.add({"writeback", "smt", "the rule says leave"});
     return table;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-    std::vector<std::string> lines;
-    std::istringstream in(text);
-    for (std::string line; std::getline(in, line);) lines.push_back(line);
-    return lines;
 }
 
 TEST(Wrap, BreaksAtSpacesAndAListThatIsTooLongAfterAComma) {

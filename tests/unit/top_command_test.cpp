@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <thread>
 
 #include "fake_monitor.h"
@@ -29,8 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 std::vector<json> lines_of(const test::Ran& got) {
     std::vector<json> all;
-    std::istringstream text(got.out);
-    for (std::string line; std::getline(text, line);) all.push_back(json::parse(line));
+    for (const std::string& line : test::lines_of(got.out)) all.push_back(json::parse(line));
     return all;
 }
 

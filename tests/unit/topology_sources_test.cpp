@@ -13,6 +13,7 @@
 #include "ctl/commands/shown.h"
 #include "fake_machine.h"
 #include "read_tree.h"
+#include "run_command.h"
 
 #ifdef WQ_TUNED_SANITIZED
 #define WQ_ASAN 1
@@ -147,26 +148,21 @@ std::string xml_of(unsigned level, const std::string& info = "", const std::stri
            "</topology>\n";
 }
 
-std::string replaced(std::string text, const std::string& what, const std::string& by) {
-    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
-        text.replace(at, what.size(), by);
-    return text;
-}
-
 TEST(XmlThatHwlocCannotLoad, IsToldWhy) {
     const LeaksOfHwloc leaks;
     const std::string sane = xml_of(3);
     const std::pair<std::string, const char*> files[] = {
-        {replaced(sane, "version=\"2.0\"", "version=\"3.0\""),
+        {test::replaced(sane, "version=\"2.0\"", "version=\"3.0\""),
          "its export version is 3.0, and hwloc 2 reads 2.x; export it with `lstopo --of xml "
          "--export-xml-flags v2"},
-        {replaced(sane, "\n", "\r\n"), "its lines end in CRLF"},
+        {test::replaced(sane, "\n", "\r\n"), "its lines end in CRLF"},
         {"\xef\xbb\xbf" + sane, "it begins with a byte order mark"},
-        {"\xef\xbb\xbf" + replaced(sane, "\n", "\r\n"),
+        {"\xef\xbb\xbf" + test::replaced(sane, "\n", "\r\n"),
          "byte order mark (remove it with `sed -i "
          "'1s/^\\xEF\\xBB\\xBF//' FILE`), and its lines end in CRLF"},
-        {replaced(sane, "<topology", "<!-- by hand -->\n<topology"), "a comment stands before <topology>"},
-        {replaced(sane, "</topology>", ""), "it is damaged"},
+        {test::replaced(sane, "<topology", "<!-- by hand -->\n<topology"),
+         "a comment stands before <topology>"},
+        {test::replaced(sane, "</topology>", ""), "it is damaged"},
         {"hello\n", "it has no <topology>"}};
     TempTree tree;
     for (const auto& [text, why] : files) {
