@@ -66,11 +66,11 @@ std::uint64_t pause_after(std::uint64_t pause, const LedgerEntry& entry, std::ui
 }
 
 // A kept arm that another one improved on is no longer in force: what it is worth begins anew if it returns.
-void leave_reference(LedgerFile& ledger, const Engine& engine, const Taker& taker) {
-    const Target& target = engine.targets().at(taker.name);
+void leave_reference(LedgerFile& ledger, const Targets& targets, const Taker& taker) {
+    const Target& target = targets.all().at(taker.name);
     const auto& watch = target.step.watch;
     if (!watch || watch->candidate != taker.arms.reference) return;
-    const LedgerEntry* known = ledger.ledger().find(engine.keys().ledger_key(target.now, *watch, false));
+    const LedgerEntry* known = ledger.ledger().find(targets.keys().ledger_key(target.now, *watch, false));
     if (known == nullptr || known->after.empty()) return;
     LedgerEntry entry = *known;
     entry.after.clear();
@@ -78,8 +78,8 @@ void leave_reference(LedgerFile& ledger, const Engine& engine, const Taker& take
 }
 
 // Whether a rule keeps the arm in force whatever the evidence says: then nothing is taken back.
-bool is_held(const Engine& engine, const Taker& taker) {
-    const ScopeWish* wish = wish_for(engine.targets().at(taker.name).now, engine.policy());
+bool is_held(const Targets& targets, const Taker& taker) {
+    const ScopeWish* wish = wish_for(targets.all().at(taker.name).now, targets.policy());
     return wish != nullptr && wish->hold;
 }
 
@@ -158,7 +158,7 @@ LedgerEntry Bookkeeper::entry_of(const LedgerKey& key) const {
     if (const LedgerEntry* known = ledger_.ledger().find(key); known != nullptr) return *known;
     LedgerEntry out;
     out.key = key;
-    out.columns = Comparison(edges_.engine.keys().measures().counters).columns();
+    out.columns = Comparison(edges_.targets.keys().measures().counters).columns();
     return out;
 }
 
@@ -227,7 +227,7 @@ void Bookkeeper::take(const SlotRun::Done& done, const SlotTimes& times) {
     if (is_stuck(member, result)) return;
     if (!result.drop.empty()) return drop(member, result.drop);
     PairEvidence evidence{by_arm(result, member.candidate_first), {}};
-    const auto& counters = edges_.engine.keys().measures().counters;
+    const auto& counters = edges_.targets.keys().measures().counters;
     for (std::size_t i = 0; i < counters.size(); i++)
         if (counters[i].name == kOthers)
             evidence.values[i] = others_by_arm(done.others, member.candidate_first);
@@ -289,7 +289,7 @@ void Bookkeeper::use(const SlotRun::Done& done, const PairEvidence& evidence, do
     const Accrual accrual =
         accrue(entry, evidence,
                {judge().settings.alpha, taker.candidates, judge().settings.max_pairs, judge().run_length,
-                taker.candidate_holds && !is_held(edges_.engine, taker), wall});
+                taker.candidate_holds && !is_held(edges_.targets, taker), wall});
     (watched ? notes.streaks.missed : notes.streaks.dropped) = 0;
     notes.aside.failures = 0;
     totals_.pairs++;
@@ -347,7 +347,7 @@ void Bookkeeper::turn(const Member& member, const LedgerEntry& entry, const Accr
                                      taken_back ? std::max(entry.alarms, 1U) : entry.alarms + 1);
     if (accrual.turn == Turn::improved) {
         totals_.improved++;
-        leave_reference(ledger_, edges_.engine, member.taker);
+        leave_reference(ledger_, edges_.targets, member.taker);
     }
     if (accrual.turn == Turn::regressed || taken_back) totals_.regressed++;
     if (accrual.turn == Turn::undecided) {
@@ -388,7 +388,7 @@ VerdictRecord Bookkeeper::record_of(const Member& member, const Decision& decisi
 }
 
 VerdictRecord Bookkeeper::record_so_far(const Member& member) const {
-    if (!edges_.engine.keys().measures().can_judge())
+    if (!edges_.targets.keys().measures().can_judge())
         return record_of(member, {}, {}, 1);  // an entry would have only guards
     const LedgerEntry entry = entry_of(member.taker.key);
     const Decision decision = decision_of(entry, judge().settings.alpha, member.taker.candidates);

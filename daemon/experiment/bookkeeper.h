@@ -68,7 +68,7 @@ class Bookkeeper {
     void say(int priority, Event event, const Taker& taker, const std::string& text,
              const std::optional<std::string>& why = {});
     [[nodiscard]] LedgerEntry entry_of(const LedgerKey& key) const;
-    [[nodiscard]] const Judging& judge() const { return edges_.engine.policy().judge; }
+    [[nodiscard]] const Judging& judge() const { return edges_.targets.policy().judge; }
 
     const ExperimentEdges& edges_;
     OrderBook& book_ = edges_.book;

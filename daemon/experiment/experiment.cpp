@@ -38,30 +38,31 @@ Experiment::Experiment(ExperimentEdges edges)
 
 Scheduler Experiment::scheduler() const {
     const std::uint64_t now = edges_.clock.now();
-    return Scheduler({edges_.engine, ledger(), edges_.book, why_no_slot(), edges_.ledger.why_not(now),
+    return Scheduler({edges_.targets, ledger(), edges_.book, why_no_slot(), edges_.ledger.why_not(now),
                       counting_.works(), now, edges_.clock.wall()});
 }
 
 // The counters are part of the keys, so what cannot be counted makes other comparisons.
 void Experiment::measure_by(const std::string& lacks) {
     edges_.ledger.lack(lacks);
-    edges_.engine.measure_by(measures_of(edges_.engine.policy().judge, counting_.works(), lacks,
-                                         scheduler_in_force(edges_.paths)));
-    edges_.book.waiting.unjudged =
-        edges_.engine.keys().measures().can_judge() ? "" : "no counter can be measured: " + counting_.why_not;
+    edges_.targets.measure_by(measures_of(edges_.targets.policy().judge, counting_.works(), lacks,
+                                          scheduler_in_force(edges_.paths)));
+    edges_.book.waiting.unjudged = edges_.targets.keys().measures().can_judge()
+                                       ? ""
+                                       : "no counter can be measured: " + counting_.why_not;
 }
 
 void Experiment::policy_changed() {
     counting_.why_not.clear();
     edges_.book.policy_changed();
-    const Judging& judge = edges_.engine.policy().judge;
+    const Judging& judge = edges_.targets.policy().judge;
     measure_by(ledger().lacks);
     // Whether work can be counted must be known before the first look, if something else can be measured.
     const auto of_work = std::ranges::count_if(judge.counters, is_work_counter, &JudgedCounter::name);
     if (of_work > 0 && of_work < std::ssize(judge.counters)) (void)look_at_traffic();
-    edges_.engine.name_only(read_named_only(edges_.paths));
+    edges_.targets.name_only(read_named_only(edges_.paths));
     // The arm that was kept last for a class under an older kernel is the first candidate under this one.
-    const std::string kernel = kernel_key(edges_.engine.kernel());
+    const std::string kernel = kernel_key(edges_.targets.kernel());
     std::map<std::string, std::int64_t> latest;
     for (const auto& [text, entry] : ledger().entries()) {
         const LedgerKey& key = entry.key;
@@ -75,9 +76,9 @@ void Experiment::policy_changed() {
 }
 
 std::string Experiment::why_no_slot() const {
-    Conditions host = host_.conditions(edges_.engine.policy().judge);
-    host.observing = edges_.engine.observing();
-    host.pods_unknown = edges_.engine.snapshot().pods_unknown;
+    Conditions host = host_.conditions(edges_.targets.policy().judge);
+    host.observing = edges_.targets.observing();
+    host.pods_unknown = edges_.targets.snapshot().pods_unknown;
     host.ledger_error = edges_.ledger.why_not(edges_.clock.now());
     return wq::why_no_slot(host);
 }
@@ -113,8 +114,8 @@ void Experiment::idle() {
 
 void Experiment::look() {
     look_at_.reset();
-    host_.look(edges_.engine.policy().judge);
-    const Measures& measures = edges_.engine.keys().measures();
+    host_.look(edges_.targets.policy().judge);
+    const Measures& measures = edges_.targets.keys().measures();
     if (scheduler_in_force(edges_.paths) != measures.scheduler) {
         measure_by(measures.lacks);  // evidence is used only under the scheduler it is from
         edges_.engine.step_all();
@@ -148,38 +149,38 @@ void Experiment::look() {
     if (edges_.book.waiting.compared.empty()) look_at_ = now + 2 * kLookTime;
     if (!ready.empty()) return begin_slot(scheduler.choose(std::move(ready)));
     if (std::ranges::find(all, Course::dense, &Taker::course) == all.end())
-        look_at_ = now + us(edges_.engine.policy().judge.recheck) / 2;
+        look_at_ = now + us(edges_.targets.policy().judge.recheck) / 2;
     idle();
 }
 
 void Experiment::begin_slot(std::vector<Taker> takers) {
-    Engine& engine = edges_.engine;
-    const Judging& judge = engine.policy().judge;
+    const Targets& targets = edges_.targets;
+    const Judging& judge = targets.policy().judge;
     std::vector<std::uint64_t> writes;
     for (const Taker& taker : takers) writes.push_back(edges_.book.of(taker.name).load.write);
     const SlotSize size = size_of_slot(writes, us(judge.window), judge.concurrent);
     takers.resize(size.targets);
     std::vector<Member> members, able;
-    std::vector<Counting::Attached> targets;
+    std::vector<Counting::Attached> counted;
     std::vector<std::string> names;
     for (const Taker& taker : takers) {
-        members.push_back(member_of(taker, engine));
-        targets.push_back({taker.name, members.back().inode});
+        members.push_back(member_of(taker, targets));
+        counted.push_back({taker.name, members.back().inode});
         names.push_back(taker.name);
     }
     const auto cannot_begin = [&](const Member& member, const Error& why) {
         edges_.book.waiting.why = "waiting: " + why.text;
         books_.cannot_begin(member, why);
     };
-    const auto attached = counting_.attach(targets, wanted_by(engine.keys().measures().counters));
+    const auto attached = counting_.attach(counted, wanted_by(targets.keys().measures().counters));
     if (!attached) return cannot_begin(members.front(), attached.error());
     if (const std::string limits = counting_.limits();
-        counting_.works() && limits != engine.keys().measures().lacks) {
+        counting_.works() && limits != targets.keys().measures().lacks) {
         measure_by(limits);  // work is counted differently than before: these are other comparisons
-        return engine.step_all();
+        return edges_.engine.step_all();
     }
     names.resize(*attached);
-    const auto entered = engine.enter_slot(names);
+    const auto entered = edges_.writer.enter(names);
     for (std::size_t i = 0; i < names.size(); i++)
         if (entered[i])
             able.push_back(std::move(members[i]));
@@ -206,7 +207,7 @@ void Experiment::after_act(const std::vector<SlotRun::Left>& left, const std::ve
         books_.take(one, slot_->times());
         names.push_back(one.member->taker.name);
     }
-    if (!names.empty()) edges_.engine.leave_slot(names);
+    if (!names.empty()) edges_.writer.leave(names);
     if (!slot_->is_over()) return;
     if (books_.turned()) edges_.engine.step_all();
     edges_.ledger.keep(slot_->number());
@@ -218,17 +219,17 @@ void Experiment::after_act(const std::vector<SlotRun::Left>& left, const std::ve
 }
 
 void Experiment::tick(const std::string& system_state) {
-    Engine& engine = edges_.engine;
+    Targets& targets = edges_.targets;
     // What begins to serve swap is left from now on.
-    if (auto swap = swap_devices(edges_.paths); swap != engine.named_only().swap) {
-        engine.name_only({engine.named_only().host, std::move(swap)});
-        engine.step_all();
+    if (auto swap = swap_devices(edges_.paths); swap != targets.named_only().swap) {
+        targets.name_only({targets.named_only().host, std::move(swap)});
+        edges_.engine.step_all();
     }
     host_.seen.system_state = system_state;
     check();
     const std::uint64_t now = edges_.clock.now();
     if (!slot_) edges_.ledger.save_in_time(now);
-    edges_.book.tidy(engine.targets(), now, edges_.clock.wall());
+    edges_.book.tidy(targets.all(), now, edges_.clock.wall());
     if (!due()) look();
 }
 
@@ -247,35 +248,35 @@ void Experiment::cpus_changed() {
 }
 
 void Experiment::check() {
-    const Engine& engine = edges_.engine;
+    const Targets& targets = edges_.targets;
     if (slot_) after_act(slot_->check());
     for (const auto& [name, order] : std::map(edges_.book.orders)) {
-        const Target* target = engine.find(name);
+        const Target* target = targets.find(name);
         if (target == nullptr) {
             edges_.log.write({LOG_NOTICE, Event::none, name + ": its ordered comparison ends: it is gone"});
             edges_.book.orders.erase(name);
         }
         if (target == nullptr || target->unread || (slot_ && slot_->member(name) != nullptr)) continue;
-        const auto no = engine.why_not(*target, Use::compare, &order.arms);
+        const auto no = why_not(targets, *target, Use::compare, &order.arms);
         const std::string why = no ? no->why : edges_.book.waiting.unjudged;
         if (why.empty()) continue;
         Taker taker = taker_of(*target, order.arms, Course::dense);
-        taker.key = engine.keys().ledger_key(target->now, order.arms, taker.from_policy);
-        books_.give_up(member_of(taker, engine), why);
+        taker.key = targets.keys().ledger_key(target->now, order.arms, taker.from_policy);
+        books_.give_up(member_of(taker, targets), why);
     }
     if (!slot_) books_.write();
 }
 
 Status Experiment::order(const std::string& name, const std::string& scope) {
-    Engine& engine = edges_.engine;
+    const Targets& targets = edges_.targets;
     const std::uint64_t now = edges_.clock.now();
     if (edges_.book.orders.contains(name)) return fail(name + ": an order compares it already", EBUSY);
     if (const std::string why = edges_.ledger.why_not(now); !why.empty())
         return fail(fmt::format("{}: the ledger cannot be written: {}", name, why), EIO);
     if (!edges_.book.waiting.unjudged.empty())
         return fail(name + ": " + edges_.book.waiting.unjudged, EOPNOTSUPP);
-    engine.reconcile();
-    const Target* target = engine.find(name);
+    edges_.engine.reconcile();
+    const Target* target = targets.find(name);
     if (target == nullptr) return fail(name + ": no such target", ENOENT);
     const auto arms = scheduler().arms_of_order(*target, scope);
     if (!arms) return tl::unexpected(arms.error());
@@ -308,7 +309,7 @@ std::optional<ComparisonView> Experiment::view_of(const std::string& name) const
     const LedgerEntry* entry = ledger().find(taker->key);
     if (entry == nullptr) return out;
     out.judgement = entry->judgement;
-    const double alpha = edges_.engine.policy().judge.settings.alpha;
+    const double alpha = edges_.targets.policy().judge.settings.alpha;
     out.standing = standing_of(decision_of(*entry, alpha, taker->candidates), entry->columns);
     return out;
 }

@@ -26,7 +26,7 @@ Taker taker_of(const Target& target, const Arms& arms, Course course) {
 void Scheduler::make_key(Taker& taker) const {
     if (taker.key == LedgerKey())
         taker.key =
-            f_.engine.keys().ledger_key(f_.engine.find(taker.name)->now, taker.arms, taker.from_policy);
+            f_.targets.keys().ledger_key(f_.targets.find(taker.name)->now, taker.arms, taker.from_policy);
 }
 
 std::vector<Taker> Scheduler::takers_of(const Target& target) const {
@@ -63,20 +63,20 @@ void Scheduler::rest(Taker& taker) const {
     const LedgerEntry* entry = f_.ledger.find(taker.key);
     if (entry == nullptr || entry->judgement != Judgement::regressed) return;  // its rest is over
     taker.waits = "it regressed";
-    if (entry->decided != 0) taker.next_pair = entry->decided + f_.engine.policy().judge.retry_after.count();
+    if (entry->decided != 0) taker.next_pair = entry->decided + f_.targets.policy().judge.retry_after.count();
 }
 
 std::vector<Taker> Scheduler::takers() const {
     std::vector<Taker> out;
-    out.reserve(f_.engine.targets().size());  // moving one takes longer than making it
-    for (const auto& [name, target] : f_.engine.targets())
+    out.reserve(f_.targets.all().size());  // moving one takes longer than making it
+    for (const auto& [name, target] : f_.targets.all())
         for (Taker& one : takers_of(target))
             if (one.waits.empty()) out.push_back(std::move(one));
     return out;
 }
 
 std::optional<Taker> Scheduler::answer(const std::string& name) const {
-    const Target* target = f_.engine.find(name);
+    const Target* target = f_.targets.find(name);
     if (target == nullptr) return {};
     std::vector<Taker> all = takers_of(*target);
     if (all.empty()) return {};
@@ -100,8 +100,8 @@ std::int64_t Scheduler::wall_of(std::uint64_t at) const {
 // Orders wait neither for the host nor for the next day.
 std::string Scheduler::why_waits(const Target& target, const Taker& taker) const {
     if (!taker.by_hand && !f_.host.empty()) return f_.host;
-    if (const auto no = f_.engine.why_not(target, Use::compare, &taker.arms)) return no->why;
-    if (!taker.by_hand && f_.book.is_spent(taker.name, f_.wall, f_.engine.policy().judge))
+    if (const auto no = why_not(f_.targets, target, Use::compare, &taker.arms)) return no->why;
+    if (!taker.by_hand && f_.book.is_spent(taker.name, f_.wall, f_.targets.policy().judge))
         return "its judge.budget for today is used up";
     return f_.unsaved;
 }
@@ -115,7 +115,7 @@ bool Scheduler::is_busy(const std::string& name) const {
     if (!f_.counted) return true;
     const auto& load = f_.book.of(name).load;
     if (f_.now > load.rate_at + kFreshRate) return false;  // it may be newer than the facts
-    const Judging& judge = f_.engine.policy().judge;
+    const Judging& judge = f_.targets.policy().judge;
     const double counted = std::chrono::duration<double>(judge.window - judge.washout).count();
     return load.rate * counted >= static_cast<double>(judge.settings.min_items);
 }
@@ -148,7 +148,7 @@ Result<Arms> Scheduler::arms_of_order(const Target& target, const std::string& s
     if (!scope.empty()) {
         const auto wanted = scope_named(scope);
         if (!wanted) return fail(fmt::format("'{}' is not a scope", scope), EINVAL);
-        if (!f_.engine.kernel().has(*wanted))
+        if (!f_.targets.kernel().has(*wanted))
             return fail(fmt::format("this kernel has no {}", scope), EOPNOTSUPP);
         arms.candidate = arm_of(target.plan, *wanted);
     } else if (step.next) {
@@ -158,7 +158,7 @@ Result<Arms> Scheduler::arms_of_order(const Target& target, const std::string& s
     }
     // The arm in force is the reference.
     if (step.hold && step.holds(*step.hold) && arms.candidate != *step.hold) arms.reference = *step.hold;
-    if (const auto no = f_.engine.why_not(target, Use::compare, &arms))
+    if (const auto no = why_not(f_.targets, target, Use::compare, &arms))
         return fail(name + ": " + no->why, no->code);
     return arms;
 }

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "targets/conditions.h"
-#include "targets/engine.h"
+#include "targets/gate.h"
 
 namespace wq {
 
@@ -63,7 +63,7 @@ Taker taker_of(const Target& target, const Arms& arms, Course course);
 class Scheduler {
   public:
     struct Facts {
-        const Targets& engine;
+        const Targets& targets;
         const Ledger& ledger;
         const OrderBook& book;
         std::string host = {};     // why no slot begins on this host; orders do not wait for that
@@ -107,7 +107,7 @@ class HostWatch {
     // whose hours begin, at the same time do not begin to measure at the same time.
     void look(const Judging& judge);
     void cpus_changed() { hotplug_until_ = clock_.now() + 5 * kSecond; }
-    // The conditions now, without those of the engine and the ledger.
+    // The conditions now, without those of the targets and the ledger.
     [[nodiscard]] Conditions conditions(const Judging& judge) const;
 
     // As of the last look. The caller sets `paused` and `system_state`.

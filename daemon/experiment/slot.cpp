@@ -80,12 +80,12 @@ StateFile<Coins> coins_file(const std::string& path) {
     return {path, kCoinsRules};
 }
 
-Member member_of(const Taker& taker, const Engine& engine) {
-    const Target& target = engine.targets().at(taker.name);
+Member member_of(const Taker& taker, const Targets& targets) {
+    const Target& target = targets.all().at(taker.name);
     Member out;
     out.taker = taker;
     out.inode = target.now.inode;
-    out.cpus = engine.keys().cpus_of(target.now);
+    out.cpus = targets.keys().cpus_of(target.now);
     return out;
 }
 
@@ -94,7 +94,7 @@ SlotRun::SlotRun(const ExperimentEdges& edges, Counting& counting, std::vector<M
     : edges_(edges),
       members_(std::move(members)),
       clock_(times, edges.clock.now()),
-      online_(edges.engine.snapshot().online),
+      online_(edges.targets.snapshot().online),
       clocks_(edges.clock.clocks()),
       cpu_times_(read_cpu_times(edges.paths)) {
     coins_.slot = edges.clock.now();
@@ -104,9 +104,9 @@ SlotRun::SlotRun(const ExperimentEdges& edges, Counting& counting, std::vector<M
         member.candidate_first = (edges_.clock.random() & 1) != 0;
         coins_.members.push_back({name, member.taker.key.text(), member.candidate_first});
         Meters meters = counting.meters_of(name, edges_.book.of(name).load.rate * seconds);
-        meters.counters = edges_.engine.keys().measures().counters;
+        meters.counters = edges_.targets.keys().measures().counters;
         meters.paths = edges_.paths;
-        meters.min_items = edges_.engine.policy().judge.settings.min_items;
+        meters.min_items = edges_.targets.policy().judge.settings.min_items;
         member.pair.emplace(meters);
     }
 }
@@ -155,7 +155,7 @@ void SlotRun::put(unsigned window) {
         for (Member* member : order) leave(*member, kept.error().text);
         return;
     }
-    const auto switched = edges_.engine.switch_to(switches, edges_.clock.now);
+    const auto switched = edges_.writer.switch_to(switches, edges_.clock.now);
     for (std::size_t i = 0; i < order.size(); i++) {
         order[i]->in_place = window;
         std::uint64_t& write = edges_.book.of(order[i]->taker.name).load.write;
@@ -193,7 +193,7 @@ void SlotRun::cut(Member& member, unsigned window) {
     member.pair->cut(window, edges_.clock.now());
     const Arm& incumbent = member.taker.incumbent();
     if (member.arm(window) == incumbent) return;
-    const auto back = edges_.engine.switch_to({{member.taker.name, incumbent}}, edges_.clock.now);
+    const auto back = edges_.writer.switch_to({{member.taker.name, incumbent}}, edges_.clock.now);
     put_failed(member, back.front());
 }
 
@@ -206,7 +206,7 @@ void SlotRun::finish(std::vector<Done>& done) {
         if (!spoilt.empty()) member.pair->spoil(spoilt);
         done.push_back({&member, member.pair->finish(), {}});
         differences.push_back(
-            difference_in_time(done.back().result, edges_.engine.keys().measures().counters));
+            difference_in_time(done.back().result, edges_.targets.keys().measures().counters));
     }
     for (std::size_t i = 0; i < done.size(); i++)
         for (std::size_t o = 0; o < done.size(); o++)
@@ -226,7 +226,7 @@ std::vector<SlotRun::Left> SlotRun::leave_all(const std::string& why) {
 }
 
 std::vector<SlotRun::Left> SlotRun::check() {
-    if (edges_.engine.snapshot().online != online_) spoil("CPUs came or went");
+    if (edges_.targets.snapshot().online != online_) spoil("CPUs came or went");
     for (Member& member : members_)
         if (const auto no = member.left ? std::nullopt : why_leave(member)) leave(member, no->why, no->ours);
     return std::exchange(left_, {});
@@ -234,7 +234,7 @@ std::vector<SlotRun::Left> SlotRun::check() {
 
 // Looks at MEMBER again, because a change of a mask or a scope causes no event. Returns whether it stays.
 bool SlotRun::stays(Member& member) {
-    (void)edges_.engine.ask(member.taker.name, Use::compare);
+    (void)ask(edges_.targets, member.taker.name, Use::compare);
     const auto no = why_leave(member);
     if (no) leave(member, no->why, no->ours);
     return !no;
@@ -245,7 +245,7 @@ std::string SlotRun::why_spoilt() const {
     if (!spoilt_.empty()) return spoilt_;
     if (std::llabs(now.suspended - clocks_.suspended) > kJump) return "the machine was suspended";
     if (std::llabs(now.wall - clocks_.wall) > kJump) return "the clock jumped";
-    if (scheduler_in_force(edges_.paths) != edges_.engine.keys().measures().scheduler)
+    if (scheduler_in_force(edges_.paths) != edges_.targets.keys().measures().scheduler)
         return "the scheduler changed";
     if (was_stolen(cpu_times_, read_cpu_times(edges_.paths)))
         return "the hypervisor took more than 2% of the CPU time";
@@ -254,17 +254,17 @@ std::string SlotRun::why_spoilt() const {
 
 // If the operator or the policy causes it, it counts against the arm; if others cause it, it does not.
 std::optional<No> SlotRun::why_leave(const Member& member) const {
-    const Engine& engine = edges_.engine;
+    const Targets& targets = edges_.targets;
     const Taker& taker = member.taker;
-    const Target* target = engine.find(taker.name);
+    const Target* target = targets.find(taker.name);
     if (target == nullptr || target->now.inode != member.inode) return No{"the workqueue vanished"};
-    if (auto no = engine.why_not(*target, Use::compare, &taker.arms)) return no;
+    if (auto no = why_not(targets, *target, Use::compare, &taker.arms)) return no;
     const Planned& plan = target->plan;
     if (plan.finding == Finding::pods_unknown || plan.finding == Finding::followers) return No{plan.reason};
     if (!target->in_slot) return No{"an operator's order", EBUSY, true};
-    if (const std::string cpus = engine.keys().cpus_of(target->now); cpus != member.cpus)
+    if (const std::string cpus = targets.keys().cpus_of(target->now); cpus != member.cpus)
         return No{fmt::format("its CPUs changed to {} (before: {})", cpus, member.cpus)};
-    if (engine.keys().ledger_key(target->now, taker.arms, taker.from_policy) != taker.key)
+    if (targets.keys().ledger_key(target->now, taker.arms, taker.from_policy) != taker.key)
         return No{"the policy changed", EPERM, true};
     if (taker.by_hand) return {};
     if (plan.finding == Finding::leave) return No{plan.reason, EPERM, true};

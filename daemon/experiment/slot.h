@@ -11,7 +11,7 @@
 #include "experiment/scheduler.h"
 #include "experiment/target_pair.h"
 #include "state/state_file.h"
-#include "targets/engine.h"
+#include "targets/slot_writer.h"
 
 namespace wq {
 
@@ -97,7 +97,9 @@ inline Side side_in(unsigned window, bool candidate_first) {
 }
 
 struct ExperimentEdges {
+    Targets& targets;
     Engine& engine;
+    SlotWriter& writer;
     OrderBook& book;
     LedgerFile& ledger;
     WorkCounters& counters;
@@ -123,7 +125,7 @@ struct Member {
         return side(window) == Side::candidate ? taker.arms.candidate : taker.arms.reference;
     }
 };
-Member member_of(const Taker& taker, const Engine& engine);
+Member member_of(const Taker& taker, const Targets& targets);
 
 // The slot that runs. Each of its targets has a pair of windows, whose order its own coin decides.
 class SlotRun {

@@ -93,7 +93,8 @@ void add_daemon(Exposition& out, const MetricsInput& in) {
     out.metric("wq_tuned_state", "1 for the state of the daemon, 0 for the others.");
     out.choice("state", {"running", "paused", "observing"}, in.state);
     out.metric("wq_tuned_mode", "1 for the mode of the policy in use, 0 for the others.");
-    out.choice("mode", {name_of(Mode::observe), name_of(Mode::tune)}, name_of(in.engine.policy().mode));
+    out.choice("mode", {name_of(Mode::observe), name_of(Mode::tune)},
+               name_of(in.engine.targets().policy().mode));
 }
 
 void add_policy(Exposition& out, const PolicyFacts& policy) {
@@ -111,9 +112,9 @@ void add_policy(Exposition& out, const PolicyFacts& policy) {
 constexpr State kNamed[] = {State::quarantined, State::unsupported, State::external, State::comparing,
                             State::reverted,    State::pinned,      State::kept,     State::set};
 
-void add_targets(Exposition& out, const Engine& engine) {
+void add_targets(Exposition& out, const Targets& targets) {
     std::map<State, std::vector<std::string>> names;
-    for (const auto& [name, target] : engine.targets()) names[target.state].push_back(name);
+    for (const auto& [name, target] : targets.all()) names[target.state].push_back(name);
     out.metric("wq_tuned_targets", "Targets in each state.");
     for (std::size_t i = 0; i < std::size(kStateNames); i++)
         out.sample({{"state", std::string(kStateNames[i])}}, names[static_cast<State>(i)].size());
@@ -132,7 +133,7 @@ void add_targets(Exposition& out, const Engine& engine) {
 void add_writes(Exposition& out, const MetricsInput& in) {
     const Reconciler::Counts& counts = in.engine.reconciler().counts();
     out.metric("wq_tuned_writes_total", "Writes to the kernel's files, those of experiments included.",
-               in.engine.writes());
+               in.engine.targets().edges().files.writes());
     out.metric("wq_tuned_write_seconds_total",
                "Time that writes of scopes took, with the reads before and after each.",
                static_cast<double>(counts.time) / 1e6);
@@ -140,7 +141,7 @@ void add_writes(Exposition& out, const MetricsInput& in) {
                counts.errors);
     out.metric("wq_tuned_reverts_total", "Settings that were taken back, by the watch or by an order.");
     out.sample({{"by", "watch"}}, in.experiment.totals().taken_back);
-    out.sample({{"by", "order"}}, in.engine.reverts());
+    out.sample({{"by", "order"}}, in.orders.reverts());
 }
 
 void add_experiments(Exposition& out, const ExperimentTotals& totals) {
@@ -187,7 +188,7 @@ void add_running(Exposition& out, const MetricsInput& in) {
     std::map<Course, std::size_t> courses;
     std::size_t measured = 0;
     std::vector<ArmRow> arms;
-    for (const auto& [name, target] : in.engine.targets()) {
+    for (const auto& [name, target] : in.engine.targets().all()) {
         const auto view = in.experiment.view_of(name);
         if (!view) continue;
         courses[view->course]++;
@@ -248,10 +249,10 @@ void add_health(Exposition& out, const Health& health) {
 
 // Returns the comparisons of this kernel and topology with the latest pairs, newest first.
 std::vector<const LedgerEntry*> newest_comparisons(const MetricsInput& in) {
-    const std::string kernel = kernel_key(in.engine.kernel());
+    const std::string kernel = kernel_key(in.engine.targets().kernel());
     std::vector<const LedgerEntry*> out;
     for (const auto& [text, entry] : in.experiment.ledger().entries())
-        if (entry.key.kernel == kernel && entry.key.topology == in.engine.snapshot().fingerprint)
+        if (entry.key.kernel == kernel && entry.key.topology == in.engine.targets().snapshot().fingerprint)
             out.push_back(&entry);
     std::ranges::stable_sort(out, std::ranges::greater{}, &LedgerEntry::updated);
     if (out.size() > kMostComparisons) out.resize(kMostComparisons);
@@ -268,7 +269,7 @@ Labels machine_labels(const MetricsInput& in) {
             {"packages", count(m.packages)},
             {"cores", count(m.cores)},
             {"llc_cores", count(m.llc_cores)},
-            {"kernel", kernel_key(in.engine.kernel())}};
+            {"kernel", kernel_key(in.engine.targets().kernel())}};
 }
 
 // Each series has a hash of the labels of wq_tuned_machine_info: its meaning outlives other CPUs or kernels.
@@ -308,13 +309,14 @@ void add_evidence(Exposition& out, const MetricsInput& in) {
 
 // The last verdict of each class and pair of arms on this kernel and topology, the newest ones, oldest first.
 std::vector<const VerdictRecord*> last_verdicts(const MetricsInput& in) {
-    const std::string kernel = kernel_key(in.engine.kernel());
+    const std::string kernel = kernel_key(in.engine.targets().kernel());
     std::set<std::string> seen;
     std::vector<const VerdictRecord*> out;
     const auto& records = in.verdicts.records();
     for (auto r = records.rbegin(); r != records.rend() && out.size() < kMostVerdictSeries; ++r) {
         const LedgerKey& key = r->key;
-        if (!r->judged || key.kernel != kernel || key.topology != in.engine.snapshot().fingerprint) continue;
+        if (!r->judged || key.kernel != kernel || key.topology != in.engine.targets().snapshot().fingerprint)
+            continue;
         if (seen.insert(label_value(fmt::format("{}\n{}\n{}", key.kind, key.reference, key.candidate)))
                 .second)
             out.push_back(&*r);
@@ -355,7 +357,7 @@ void add_verdicts(Exposition& out, const MetricsInput& in) {
 }
 
 void add_worth(Exposition& out, const MetricsInput& in) {
-    const Worth worth = worth_of(in.engine, in.experiment.ledger());
+    const Worth worth = worth_of(in.engine.targets(), in.experiment.ledger());
     const std::span parts(worth.parts.data(), std::min(worth.parts.size(), kMostVerdictSeries));
     const auto labels = [](const Worth::Part& part) {
         return Labels{{"class", part.kind}, {"scope", part.arm}, {"counter", part.counter}};
@@ -378,7 +380,7 @@ std::string metrics_text(const MetricsInput& in) {
     Exposition out;
     add_daemon(out, in);
     add_policy(out, in.policy);
-    add_targets(out, in.engine);
+    add_targets(out, in.engine.targets());
     add_writes(out, in);
     add_experiments(out, in.experiment.totals());
     add_running(out, in);

@@ -8,7 +8,7 @@
 #include "experiment/experiment.h"
 #include "machine/host_facts.h"
 #include "service/health.h"
-#include "targets/engine.h"
+#include "targets/orders.h"
 
 namespace wq {
 
@@ -23,6 +23,7 @@ struct PolicyFacts {
 
 struct MetricsInput {
     const Engine& engine;
+    const Orders& orders;
     const Experiment& experiment;
     const VerdictStore& verdicts;
     std::string state;  // running, paused (by a kill switch or an order) or observing

@@ -49,17 +49,21 @@ Parts::Parts(const Paths& paths, Log& log, RecordWriter& record, const OptedOut&
       ledger(paths.ledger(), paths.pairs(), record, log),
       baseline_error(load(log)),
       counters(make_bpf_counters(paths.root.empty() ? "" : "a tree has no kernel to count in")),
-      engine({files, owned, log,
-              [&paths] {
-                  auto now = read_cpu_files(paths);
-                  // Without the file a CPU that comes later would be known after a restart.
-                  if (now) (void)keep_first_cpus(paths, *now);
-                  return now;
-              },
-              opted_out, verdicts, wall_clock, &ledger.ledger(), &book,
-              [&paths] { return read_cpus_now(paths); }},
-             kernel_with_pods(paths)),
-      experiment({engine, book, ledger, *counters, verdicts, record, log, paths, host_clock()}),
+      targets({files, owned, log,
+               [&paths] {
+                   auto now = read_cpu_files(paths);
+                   // Without the file a CPU that comes later would be known after a restart.
+                   if (now) (void)keep_first_cpus(paths, *now);
+                   return now;
+               },
+               opted_out, verdicts, wall_clock, &ledger.ledger(), &book,
+               [&paths] { return read_cpus_now(paths); }},
+              kernel_with_pods(paths)),
+      engine(targets),
+      orders(engine),
+      slot_writer(engine),
+      experiment({targets, engine, slot_writer, book, ledger, *counters, verdicts, record, log, paths,
+                  host_clock()}),
       paths_(paths),
       log_(log),
       record_(record),

@@ -14,7 +14,8 @@
 #include "owned/owned.h"
 #include "policy/policy.h"
 #include "state/state_file.h"
-#include "targets/engine.h"
+#include "targets/orders.h"
+#include "targets/slot_writer.h"
 
 namespace wq {
 
@@ -44,7 +45,10 @@ class Parts {
     OrderBook book;
     const std::string baseline_error;  // "" if owned.json could be read
     std::unique_ptr<WorkCounters> counters;
+    Targets targets;
     Engine engine;
+    Orders orders;
+    SlotWriter slot_writer;
     Experiment experiment;
 
   private:

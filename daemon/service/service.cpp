@@ -53,18 +53,19 @@ constexpr std::uint64_t kStatusPeriod = 30'000'000;  // us between two status.js
 
 // What everybody shall see at once in status.json: states, reasons and verdicts (a step's text has them).
 std::uint64_t essence_of(const Told& now) {
-    const Engine& engine = now.parts.engine;
+    const Targets& targets = now.parts.targets;
     std::string out = fmt::format("{}\n{}\n{} {}\n", now.state, now.summary, now.policy.since.value_or(0),
-                                  engine.snapshot().topology_reads);
+                                  targets.snapshot().topology_reads);
     const auto add = [&out](const std::string& name, const Shown& shown, const std::string& more) {
         fmt::format_to(std::back_inserter(out), "{}\n{}\n{}\n{}\n", name, name_of(shown.state), shown.reason,
                        more);
     };
     for (const auto& [name, order] : now.parts.book.orders) out += name + " is compared by an order\n";
-    for (const Origin& rule : engine.policy().expired_rules()) out += rule.text() + "\n";
-    for (const auto& [name, target] : engine.targets()) add(name, target, target.step.said);
+    for (const Origin& rule : targets.policy().expired_rules()) out += rule.text() + "\n";
+    for (const auto& [name, target] : targets.all()) add(name, target, target.step.said);
     // The kernel changes it with the isolated CPUs, in the same state for the same reason.
-    for (const auto& [name, mask] : engine.masks().masks()) add(name, mask, mask.now.effective.list());
+    for (const auto& [name, mask] : now.parts.engine.masks().masks())
+        add(name, mask, mask.now.effective.list());
     return hash_of(out);
 }
 
@@ -72,7 +73,7 @@ std::uint64_t essence_of(const Told& now) {
 std::string counts_of(const Parts& parts) {
     const ExperimentTotals totals = parts.experiment.totals();
     return fmt::format("{} {} {} {} {} {}", totals.slots, totals.pairs, totals.pairs_dropped,
-                       totals.windows_lost, parts.engine.writes(), parts.experiment.why_no_slot());
+                       totals.windows_lost, parts.files.writes(), parts.experiment.why_no_slot());
 }
 
 }  // namespace
@@ -86,12 +87,12 @@ Service::Service(ServiceOptions options)
 Status Service::run() {
     if (auto started = start(); !started) return started;
     if (bus_) bus_->connect();  // callers shall find the daemon on the bus after READY=1
-    const Engine& engine = parts_->engine;
+    const Targets& targets = parts_->targets;
     // If there is nothing to do, start() has logged that.
-    if (lacks_scopes(engine.kernel()).empty())
+    if (lacks_scopes(targets.kernel()).empty())
         log_.write(
             {LOG_INFO, Event::none,
-             fmt::format("wq-tuned {}: {}; policy {}", version(), summary(), policy_hash(engine.policy()))});
+             fmt::format("wq-tuned {}: {}; policy {}", version(), summary(), policy_hash(targets.policy()))});
     publisher_.notify("READY=1");
     return loop_.run();
 }
@@ -115,7 +116,7 @@ Status Service::start() {
         return udev_ ? udev_->opted_out(name) : false;
     });
     parts_->files.about_to_write = [this] { publisher_.sample(*parts_->counters, true); };
-    if (const std::string lacks = lacks_scopes(parts_->engine.kernel()); !lacks.empty())
+    if (const std::string lacks = lacks_scopes(parts_->targets.kernel()); !lacks.empty())
         log_.write({LOG_NOTICE, Event::none, lacks + "; nothing to do"});
     // From here on, events are queued, so changes during the first look cause another one.
     start_udev();
@@ -195,14 +196,14 @@ void Service::look(bool whole) {
 
 // Reasons to write nothing, apart from mode observe. Logs a change; at the start the summary shows it.
 void Service::check_switches() {
-    Engine& engine = parts_->engine;
-    std::string why = why_switched_off(engine.kernel(), paths_);
+    Targets& targets = parts_->targets;
+    std::string why = why_switched_off(targets.kernel(), paths_);
     switched_off_ = !why.empty();
     if (why.empty() && !parts_->baseline_error.empty())
         why = "the baseline file is broken: " + parts_->baseline_error;
     if (why.empty() && policy_.nothing_to_plan_by()) why = "the policy is broken: " + policy_.error;
-    engine.observe(why);
-    const std::string observing = engine.observing();
+    targets.observe(why);
+    const std::string observing = targets.observing();
     if (observed_ && *observed_ != observing)
         log_.write({LOG_NOTICE, Event::none,
                     observing.empty() ? "no longer observing"
@@ -226,24 +227,24 @@ void Service::changed(Udev::Change change) {
 Result<std::string> Service::order(const std::string& method, const std::vector<std::string>& arguments) {
     const std::string target = arguments.empty() ? "" : arguments.front();
     const std::string scope = arguments.size() < 2 ? "" : arguments.back();
-    Engine& engine = parts_->engine;
+    Orders& orders = parts_->orders;
     if (method == "Reload") return reload().map([] { return std::string(); });
     check_switches();  // a kill switch may have been set since the last check
     Status done;
-    if (method == "Pin") done = engine.pin(target, scope);
-    if (method == "Unpin") done = engine.unpin(target);
-    if (method == "Revert") done = engine.revert(target.empty() ? std::nullopt : std::optional(target));
+    if (method == "Pin") done = orders.pin(target, scope);
+    if (method == "Unpin") done = orders.unpin(target);
+    if (method == "Revert") done = orders.revert(target.empty() ? std::nullopt : std::optional(target));
     if (method == "Compare") done = parts_->experiment.order(target, scope);
     if (method == "Pause" || method == "Resume") parts_->pause(method == "Pause");
     take(Cause::order);  // an order may have ended or begun a comparison
-    return done.map([&] { return method == "Revert" ? engine.note() : ""; });
+    return done.map([&] { return method == "Revert" ? orders.note() : ""; });
 }
 
 // Other host tables may match the new name. If not, a reload would only end reverts and forget external
 // writers.
 void Service::look_at_hostname() {
     const std::string now = read_hostname(paths_);
-    const Policy& used = parts_->engine.policy();
+    const Policy& used = parts_->targets.policy();
     if (now == std::exchange(hostname_, now) || used.hosts.empty()) return;
     const auto policy = load_host_policy(options_);
     if (policy && hosts_in_force(*policy) == hosts_in_force(used)) return;
@@ -253,8 +254,8 @@ void Service::look_at_hostname() {
 
 // Of the policy in use, whatever is on disk: a reload would end reverts and forget external writers.
 bool Service::look_at_dates() {
-    if (!parts_->engine.expire(wall_clock())) return false;
-    const auto expired = parts_->engine.policy().expired_rules();
+    if (!parts_->targets.expire(wall_clock())) return false;
+    const auto expired = parts_->targets.policy().expired_rules();
     const std::string said = expired.empty() ? "no rule is expired now"
                                              : fmt::format("expired rules: {}, the first at {}",
                                                            expired.size(), expired.front().text());
@@ -266,7 +267,7 @@ bool Service::look_at_dates() {
 Status Service::reload() {
     publisher_.notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", monotonic_us()), "reloading the policy");
     const Status used = use_policy();
-    const auto hosts = hosts_in_force(parts_->engine.policy());
+    const auto hosts = hosts_in_force(parts_->targets.policy());
     if (used)
         log_.write({LOG_INFO, Event::policy_loaded,
                     hosts.empty()
@@ -322,17 +323,17 @@ void Service::stop() {
 
 void Service::leave() {
     Engine& engine = parts_->engine;
-    engine.policy().keep_on_exit && !switched_off_ ? engine.keep_all() : engine.restore_all();
+    parts_->targets.policy().keep_on_exit && !switched_off_ ? engine.keep_all() : engine.restore_all();
 }
 
 std::string Service::state() const {
     if (switched_off_) return "paused";
-    if (!parts_->engine.observing().empty()) return "observing";
+    if (!parts_->targets.observing().empty()) return "observing";
     return parts_->experiment.is_paused() ? "paused" : "running";
 }
 
 std::string Service::summary() const {
-    std::string out = parts_->engine.summary();
+    std::string out = summary_of(parts_->targets);
     if (!policy_.error.empty() && policy_.in_force) out += "; the policy on disk is broken: " + policy_.error;
     return out;
 }
@@ -368,7 +369,7 @@ void Publisher::publish_status(const Told& now) {
     if (is_told || (essence == told_ && at < told_at_ + kStatusPeriod)) return;
     nlohmann::json document = status_json(parts.engine, &parts.experiment, now.state, now.policy);
     document["worth"] =
-        worth_json(parts.engine, parts.experiment.ledger(), parts.verdicts.records(), wall_clock());
+        worth_json(parts.targets, parts.experiment.ledger(), parts.verdicts.records(), wall_clock());
     document["worth"]["lost_today_s"] = parts.experiment.totals().lost_today;
     const auto done = publish_file(paths_.status(), status_text(std::move(document)));
     const std::string error = done ? "" : done.error().text;
@@ -381,13 +382,14 @@ void Publisher::publish_status(const Told& now) {
 }
 
 void Publisher::publish_metrics(const Told& now) {
-    const Engine& engine = now.parts.engine;
-    const Topology& topology = engine.snapshot().topology();
+    const Targets& targets = now.parts.targets;
+    const Topology& topology = targets.snapshot().topology();
     policy_.broken = !now.policy.error.empty();
-    policy_.expired = engine.policy().expired_rules().size();
+    policy_.expired = targets.policy().expired_rules().size();
     if (!host_) host_ = read_host_facts(paths_, topology);
-    metrics_.show(metrics_text({engine, now.parts.experiment, now.parts.verdicts, now.state, policy_,
-                                fleet_machine(*host_, topology), started_, health_.health()}));
+    metrics_.show(
+        metrics_text({now.parts.engine, now.parts.orders, now.parts.experiment, now.parts.verdicts, now.state,
+                      policy_, fleet_machine(*host_, topology), started_, health_.health()}));
 }
 
 void Publisher::notify(const std::string& text, const std::string& summary) {

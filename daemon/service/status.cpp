@@ -26,13 +26,13 @@ namespace {
 
 using nlohmann::json;
 
-std::string reason_of(const Engine& engine, const Target& target, bool unplanned) {
+std::string reason_of(const Targets& targets, const Target& target, bool unplanned) {
     // There is no policy in force. "No rule matches" would be true, but misleading.
     if (unplanned && target.plan.finding == Finding::unmanaged && target.reason == target.plan.reason)
         return "cannot plan: invalid policy";
     if (target.unread)
         return target.reason + (target.reason.empty() ? "" : "; ") + "cannot be read now, shown as it was";
-    if (target.now.strict != true || !engine.snapshot().strict_in_doubt) return target.reason;
+    if (target.now.strict != true || !targets.snapshot().strict_in_doubt) return target.reason;
     return target.reason +
            "; strict, but a CPU came online or the machine was suspended since: its workers may run anywhere";
 }
@@ -78,7 +78,7 @@ json policy_state_json(const PolicyState& policy, const std::vector<Origin>& exp
             {"in_force", or_null(policy.in_force)}};
 }
 
-json target_json(const Engine& engine, const std::optional<ComparisonView>& view, const Target& target,
+json target_json(const Targets& targets, const std::optional<ComparisonView>& view, const Target& target,
                  bool unplanned) {
     const Owned* entry = target.entry();
     const auto outcome = outcome_of(target, view);
@@ -90,10 +90,10 @@ json target_json(const Engine& engine, const std::optional<ComparisonView>& view
             {"order", word_or_null(entry == nullptr ? "" : std::string(name_of_order(entry->holder)))},
             {"planned", name_or_null(target.plan.planned)},
             {"state", name_of(target.state)},
-            {"reason", reason_of(engine, target, unplanned)},
+            {"reason", reason_of(targets, target, unplanned)},
             {"strict", or_null(target.now.strict)},
             {"outcome", outcome ? json(name_of(*outcome)) : json(nullptr)},
-            {"comparison", comparison_json(view, engine.policy().judge)},
+            {"comparison", comparison_json(view, targets.policy().judge)},
             {"contention", to_json(view ? view->contention : std::nullopt)},
             {"verdict", target.step.verdict != nullptr ? to_json(*target.step.verdict) : json(nullptr)}};
 }
@@ -139,23 +139,23 @@ const Arm* arm_in_force(const Target& target) {
 }
 
 // A follower of @default is moved with it, and an order can move a target, too.
-bool is_moved(const Engine& engine, const Target& target) {
+bool is_moved(const Targets& targets, const Target& target) {
     if (target.external || (target.now.kind != Kind::unbound && target.now.kind != Kind::default_scope))
         return false;
     if (target.in_slot) return arm_in_force(target) != nullptr || target.plan.now != target.before;
     const Owned* entry = target.entry();
     if (entry != nullptr && entry->whose(target.values()).strict == Whose::ours) return true;
-    const Target* parameter = engine.find(kDefaultTarget);
+    const Target* parameter = targets.find(kDefaultTarget);
     if (target.now.kind == Kind::unbound && target.now.scope.word == "default" && parameter != nullptr)
-        return is_moved(engine, *parameter);
+        return is_moved(targets, *parameter);
     const auto& now = target.now.scope.effective;
     return target.before && now && *target.before != *now;
 }
 
-LedgerKey key_of(const Engine& engine, const Target& target, const Arm& arm) {
+LedgerKey key_of(const Targets& targets, const Target& target, const Arm& arm) {
     Workqueue before = target.before_us();
     const Arms arms = target.step.watch.value_or(Arms{baseline_arm(before, target.plan), arm});
-    return engine.keys().ledger_key(target.now, arms, false);
+    return targets.keys().ledger_key(target.now, arms, false);
 }
 
 void add(AfterVerdict& sum, const AfterVerdict& more) {
@@ -225,25 +225,36 @@ void PolicyState::broken(const PolicyErrors& errors, std::int64_t now) {
 
 json status_json(const Engine& engine, const Experiment* experiment, const std::string& daemon_state,
                  const PolicyState& policy) {
-    json targets = json::array();
+    const Targets& targets = engine.targets();
+    json list = json::array();
     std::vector<ComparisonView> views;
-    for (const auto& [name, target] : engine.targets()) {
+    for (const auto& [name, target] : targets.all()) {
         const auto view = experiment != nullptr ? experiment->view_of(name) : std::nullopt;
-        targets.push_back(target_json(engine, view, target, policy.nothing_to_plan_by()));
+        list.push_back(target_json(targets, view, target, policy.nothing_to_plan_by()));
         if (view) views.push_back(*view);
     }
     return {{"daemon",
              {{"state", daemon_state},
-              {"mode", name_of(engine.policy().mode)},
+              {"mode", name_of(targets.policy().mode)},
               {"version", version()},
-              {"reason", engine.observing()},
-              {"hosts", hosts_in_force(engine.policy())},
-              {"policy", policy_state_json(policy, engine.policy().expired_rules())},
+              {"reason", targets.observing()},
+              {"hosts", hosts_in_force(targets.policy())},
+              {"policy", policy_state_json(policy, targets.policy().expired_rules())},
               {"experiments", experiments_json(experiment, views)},
-              {"writes", engine.writes()},
-              {"topology_reads", engine.snapshot().topology_reads}}},
-            {"targets", std::move(targets)},
+              {"writes", targets.edges().files.writes()},
+              {"topology_reads", targets.snapshot().topology_reads}}},
+            {"targets", std::move(list)},
             {"masks", masks_json(engine.masks())}};
+}
+
+std::string summary_of(const Targets& targets) {
+    std::map<std::string_view, unsigned> counts;
+    for (const auto& [name, target] : targets.all()) counts[name_of(target.state)]++;
+    const std::string why = targets.observing();
+    std::string out = why.empty() ? std::string(name_of(targets.policy().mode)) : "observing: " + why;
+    if (counts.empty()) out += "; no workqueues to tune";
+    for (const auto& [state, n] : counts) out += fmt::format("; {} {}", n, state);
+    return out;
 }
 
 std::vector<std::string> hosts_in_force(const Policy& policy) {
@@ -316,21 +327,21 @@ json pods_json(const KernelInfo& kernel, const Topology& topology) {
             {"differ", std::move(differ)}};
 }
 
-Worth worth_of(const Engine& engine, const Ledger& ledger) {
+Worth worth_of(const Targets& targets, const Ledger& ledger) {
     Worth out;
     std::map<std::tuple<std::string, std::string, std::string>, AfterVerdict> sums;
     std::set<std::string> seen;  // targets of one class mostly share a comparison
-    out.targets = engine.targets().size();
-    for (const auto& [name, target] : engine.targets()) {
-        if (!is_moved(engine, target)) continue;
+    out.targets = targets.all().size();
+    for (const auto& [name, target] : targets.all()) {
+        if (!is_moved(targets, target)) continue;
         out.moved++;
         const Arm* arm = arm_in_force(target);
-        const ScopeWish* wish = wish_for(target.now, engine.policy());
+        const ScopeWish* wish = wish_for(target.now, targets.policy());
         if (arm == nullptr || (wish != nullptr && wish->hold)) continue;  // what is held is not compared
-        const LedgerKey key = key_of(engine, target, *arm);
+        const LedgerKey key = key_of(targets, target, *arm);
         if (!seen.insert(key.text()).second) continue;
         const LedgerEntry* entry = ledger.find(key);
-        const auto& counters = engine.keys().measures().counters;
+        const auto& counters = targets.keys().measures().counters;
         for (std::size_t i = 0; i < counters.size(); i++) {
             if (counters[i].guard) continue;
             AfterVerdict& sum = sums[{key.kind, key.candidate, counters[i].name}];
@@ -345,9 +356,9 @@ Worth worth_of(const Engine& engine, const Ledger& ledger) {
     return out;
 }
 
-json worth_json(const Engine& engine, const Ledger& ledger, const std::vector<VerdictRecord>& verdicts,
+json worth_json(const Targets& targets, const Ledger& ledger, const std::vector<VerdictRecord>& verdicts,
                 std::int64_t now) {
-    const Worth worth = worth_of(engine, ledger);
+    const Worth worth = worth_of(targets, ledger);
     json classes = json::array();
     for (const Worth::Part& part : worth.parts) {
         const Effect effect = mean_effect_of(part.after);
@@ -365,7 +376,7 @@ json worth_json(const Engine& engine, const Ledger& ledger, const std::vector<Ve
              {"since", if_any(part.after.first)},
              {"until", if_any(part.after.last)}});
     }
-    const std::chrono::duration<double> window = engine.policy().judge.window;
+    const std::chrono::duration<double> window = targets.policy().judge.window;
     return {{"targets", worth.targets},
             {"moved", worth.moved},
             {"classes", std::move(classes)},

@@ -37,6 +37,9 @@ struct PolicyState {
 nlohmann::json status_json(const Engine& engine, const Experiment* experiment,
                            const std::string& daemon_state, const PolicyState& policy = {});
 
+// One line, for STATUS=.
+std::string summary_of(const Targets& targets);
+
 // The names of the host tables in force in POLICY, in the order in which they are merged.
 std::vector<std::string> hosts_in_force(const Policy& policy);
 
@@ -75,10 +78,10 @@ struct Worth {
 };
 
 // Between slots and in them: what targets run on while no experiment tries an arm.
-Worth worth_of(const Engine& engine, const Ledger& ledger);
+Worth worth_of(const Targets& targets, const Ledger& ledger);
 
 // The part `worth` of `status --json`, without what was lost today. NOW: s since 1970.
-nlohmann::json worth_json(const Engine& engine, const Ledger& ledger,
+nlohmann::json worth_json(const Targets& targets, const Ledger& ledger,
                           const std::vector<VerdictRecord>& verdicts, std::int64_t now);
 
 }  // namespace wq

@@ -122,7 +122,7 @@ void MaskKeeper::look_at(const std::string& name, const MaskWish& wish, const Op
     const auto news = mask.notice({});
     if (!news) return;
     // If no rule asks for a mask any more, an external writer's mask needs no entry.
-    is_wished(wish) ? reconciler_.leave_to_writer(mask, *news) : forget(name);
+    is_wished(wish) ? leave_to_writer(mask, *news, log_) : forget(name);
 }
 
 bool MaskKeeper::is_as_seen(const std::string& observing, const std::function<HostCpus()>& cpus) const {

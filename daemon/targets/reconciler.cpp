@@ -20,6 +20,20 @@ void drop_if_settled(const Managed& item) {
 
 }  // namespace
 
+void leave_to_writer(Managed& item, const std::string& text, TargetLog& log) {
+    Owned& entry = *item.entry();
+    entry.external = true;
+    entry.end_slot();
+    item.external = text;
+    item.show(left_to_writer(item));
+    const FileWords& words = words_of(entry);
+    log.write(LOG_NOTICE, words.external, item.name(),
+              fmt::format("{}holds {}, which an external writer wrote; it is left alone until the baseline "
+                          "is back and the policy is reloaded",
+                          words.label, item.file() == Knob::mask ? "CPUs " + text : "'" + text + "'"),
+              {{words.new_field, plain(item.file(), item.values().main)}});
+}
+
 void Reconciler::run(std::vector<Job>& jobs, const std::string& observing) {
     for (const auto& [item, wish] : jobs) {
         item->show(wish.shown());
@@ -111,7 +125,7 @@ void Reconciler::take_failure(Managed& item, const std::string& word, const Outc
             item.gone = true;
             return;
         case End::foreign:
-            return leave_to_writer(item, outcome.text);
+            return leave_to_writer(item, outcome.text, log_);
         case End::unsupported:
             return refuse(item, State::unsupported, word,
                           fmt::format("the kernel stored {} for {}; baseline put back", outcome.found(),
@@ -140,20 +154,6 @@ void Reconciler::refuse(Managed& item, State as, const std::string& word, const 
     put_back(item);
 }
 
-void Reconciler::leave_to_writer(Managed& item, const std::string& text) {
-    Owned& entry = *item.entry();
-    entry.external = true;
-    entry.end_slot();
-    item.external = text;
-    item.show(left_to_writer(item));
-    const FileWords& words = words_of(entry);
-    log_.write(LOG_NOTICE, words.external, item.name(),
-               fmt::format("{}holds {}, which an external writer wrote; it is left alone until the baseline "
-                           "is back and the policy is reloaded",
-                           words.label, item.file() == Knob::mask ? "CPUs " + text : "'" + text + "'"),
-               {{words.new_field, plain(item.file(), item.values().main)}});
-}
-
 // Puts the baseline back, if the item has an entry. After that the entry is kept only if it has an order.
 void Reconciler::put_back(Managed& item) {
     Owned* entry = item.entry();
@@ -174,7 +174,7 @@ void Reconciler::put_back(Managed& item) {
     if (outcome.kind == Outcome::Kind::foreign) {
         entry->of(outcome.file).claim.clear();
         item.see(look_at(files_, *item.entry()));
-        return leave_to_writer(item, outcome.text);
+        return leave_to_writer(item, outcome.text, log_);
     }
     if (outcome.kind == Outcome::Kind::gone) item.gone = true;
     if (outcome.wrote) {

@@ -16,6 +16,10 @@ struct Job {
     Wish wish;
 };
 
+// Leaves ITEM to the external writer who wrote TEXT, until a reload. If the other one of word and strictness
+// is ours, it is still put back at the end.
+void leave_to_writer(Managed& item, const std::string& text, TargetLog& log);
+
 // Carries out wishes about targets and masks; results go into the items, their entries and the journal.
 class Reconciler {
   public:
@@ -29,9 +33,6 @@ class Reconciler {
     void run(std::vector<Job>& jobs, const std::string& observing);
     // For an item whose word or strictness an external writer wrote: puts the other one back, if it is ours.
     void put_half_back(Managed& item);
-    // Leaves ITEM to the external writer who wrote TEXT, until a reload. If the other one of word and
-    // strictness is ours, it is still put back at the end.
-    void leave_to_writer(Managed& item, const std::string& text);
 
     // For a slot: writes ARM even if it is in place already. The caller has announced it. CLOCK: us.
     Outcome rewrite(const Target& target, const Arm& arm, const std::function<std::uint64_t()>& clock);

@@ -14,7 +14,6 @@
 #include "base/file.h"
 #include "fake_log.h"
 #include "fake_machine.h"
-#include "targets/engine.h"
 
 namespace wq::test {
 namespace {
@@ -138,18 +137,18 @@ class Host {
     void reset() {
         for (const std::string& name : folders_) tree_.write(wq_path(name), "default (cache)\n");
         tree_.remove("run/wq-tuned/owned.json");
-        engine_.reset();
+        parts_.reset();
         files_.emplace(paths_);
         store_.emplace(paths_.owned());
         (void)store_->load();
-        engine_.emplace(Engine::Edges{*files_, *store_, log_, [this] { return Result<Topology>(topology_); },
+        parts_.emplace(Targets::Edges{*files_, *store_, log_, [this] { return Result<Topology>(topology_); },
                                       [](const std::string&) { return false; }, verdicts_,
                                       [] { return std::int64_t{0}; }},
-                        kernel_612());
-        engine_->set_policy(rule_for_all());
+                       kernel_612());
+        parts_->engine.set_policy(rule_for_all());
     }
 
-    Engine& engine() { return *engine_; }
+    TargetParts& parts() { return *parts_; }
     [[nodiscard]] std::string parent() const { return paths_.workqueues(); }
     [[nodiscard]] const std::vector<std::string>& folders() const { return folders_; }
     [[nodiscard]] std::string baseline_path() const { return paths_.owned(); }
@@ -168,14 +167,14 @@ class Host {
     VerdictStore verdicts_{paths_.verdicts()};
     std::optional<WorkqueueFs> files_;
     std::optional<OwnedStore> store_;
-    std::optional<Engine> engine_;
+    std::optional<TargetParts> parts_;
 };
 
 template <class Work>
 void apply(benchmark::State& state, Work work) {
     Host host;
     host.reset();
-    host.engine().reconcile();
+    host.parts().engine.reconcile();
     const std::string saved = host.baseline();
     for (auto _ : state) {
         state.PauseTiming();
@@ -188,7 +187,7 @@ void apply(benchmark::State& state, Work work) {
 }
 
 void by_daemon(benchmark::State& state) {
-    apply(state, [](Host& host, const std::string&) { host.engine().reconcile(); });
+    apply(state, [](Host& host, const std::string&) { host.parts().engine.reconcile(); });
 }
 
 void by_same_calls(benchmark::State& state) {

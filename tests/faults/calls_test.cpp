@@ -157,7 +157,7 @@ TEST(Lives, TicksReadWhatWeOwnAlone) {
     EXPECT_EQ(read_in_ticks(), std::set<std::string>{"nvme-wq"});
     host.write("nvme-wq", "numa");
     EXPECT_EQ(read_in_ticks().size(), kTargets.size() - 1) << "something changed: all are looked at";
-    EXPECT_EQ(host.daemon->engine().targets().at("nvme-wq").state, State::external);
+    EXPECT_EQ(host.daemon->parts().targets.all().at("nvme-wq").state, State::external);
 }
 
 // Without a fault, each scenario does what it is there to test.

@@ -64,13 +64,13 @@ std::string wrong_on_disk(const Host& host) {
 
 std::string wrong_in_status(Host& host) {
     if (!host.daemon || host.daemon->is_blind()) return "";
-    Engine& engine = host.daemon->engine();
-    engine.look();
+    test::TargetParts& parts = host.daemon->parts();
+    parts.engine.look();
     host.daemon->record();
     std::string out;
     for (const std::string& name : kTargets) {
-        const auto found = engine.targets().find(name);
-        if (found == engine.targets().end()) {
+        const auto found = parts.targets.all().find(name);
+        if (found == parts.targets.all().end()) {
             out += name + ": is not known\n";
             continue;
         }

@@ -42,20 +42,22 @@ Daemon::Daemon(Host& host)
     (void)verdicts_.load();
     build();
     blind_ = !loaded;
-    if (blind_) engine_->observe("the baseline file is broken: " + loaded.error().text);
-    engine_->set_policy(host.options.policy);
+    if (blind_) parts_->targets.observe("the baseline file is broken: " + loaded.error().text);
+    parts_->engine.set_policy(host.options.policy);
     experiment_->policy_changed();
     reconcile();
 }
 
 void Daemon::build() {
-    engine_ = std::make_unique<Engine>(
-        Engine::Edges{files_, store_, host_.log, [this]() -> Result<Topology> { return host_.topology; },
-                      [](const std::string&) { return false; }, verdicts_, [this] { return host_.wall; },
-                      &ledger_.ledger(), &book_},
+    parts_ = std::make_unique<test::TargetParts>(
+        Targets::Edges{files_, store_, host_.log, [this]() -> Result<Topology> { return host_.topology; },
+                       [](const std::string&) { return false; }, verdicts_, [this] { return host_.wall; },
+                       &ledger_.ledger(), &book_},
         host_.options.kernel);
     experiment_ = std::make_unique<Experiment>(ExperimentEdges{
-        .engine = *engine_,
+        .targets = parts_->targets,
+        .engine = parts_->engine,
+        .writer = parts_->slots,
         .book = book_,
         .ledger = ledger_,
         .counters = host_.counters,
@@ -76,13 +78,13 @@ void Daemon::build() {
 }
 
 void Daemon::reconcile() {
-    engine_->reconcile();
+    parts_->engine.reconcile();
     experiment_->check();
 }
 
 void Daemon::tick() {
     host_.pass(15'000'000);
-    engine_->tick(engine_->wants_retry());
+    parts_->engine.tick(parts_->engine.wants_retry());
     experiment_->check();
     experiment_->tick("");
 }
@@ -100,7 +102,7 @@ void Daemon::run() {
 
 void Daemon::stop(bool restarting) {
     experiment_->cancel_all("wq-tuned stopped");
-    if (!restarting) engine_->restore_all();
+    if (!restarting) parts_->engine.restore_all();
 }
 
 Host::Host(HostOptions opts)
@@ -150,16 +152,16 @@ void Host::trial(const std::string& name, double factor) {
 }
 
 void Host::pin(const std::string& name, const std::string& scope) {
-    if (daemon) (void)daemon->engine().pin(name, scope);
+    if (daemon) (void)daemon->parts().orders.pin(name, scope);
 }
 
 void Host::unpin(const std::string& name) {
-    if (daemon) (void)daemon->engine().unpin(name);
+    if (daemon) (void)daemon->parts().orders.unpin(name);
 }
 
 void Host::pause(const std::string& why) {
     if (!daemon || daemon->is_blind()) return;
-    daemon->engine().observe(why);
+    daemon->parts().targets.observe(why);
     daemon->reconcile();
 }
 

@@ -25,7 +25,7 @@ class Daemon {
     void run();   // up to the next verdict
     void stop(bool restarting);
 
-    [[nodiscard]] Engine& engine() { return *engine_; }
+    [[nodiscard]] test::TargetParts& parts() { return *parts_; }
     void record() { (void)store_.save(); }
     [[nodiscard]] Experiment& experiment() { return *experiment_; }
     [[nodiscard]] bool is_blind() const { return blind_; }  // owned.json could not be read
@@ -44,7 +44,7 @@ class Daemon {
     WriteAtOnce record_;
     LedgerFile ledger_;
     OrderBook book_;
-    std::unique_ptr<Engine> engine_;
+    std::unique_ptr<test::TargetParts> parts_;
     std::unique_ptr<Experiment> experiment_;
 };
 

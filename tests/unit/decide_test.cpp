@@ -164,7 +164,7 @@ TEST(Decide, WhatOthersHoldIsLeft) {
     });
 }
 
-TEST(Decide, Orders) {
+TEST(Decide, WithOrders) {
     check({
         {"pinned: by an operator's order -> cpu (waiting: about to be applied: by an operator's order)",
          [](Case& c) { c.entry().hold(Holder::pin, "cpu"); }},

@@ -24,24 +24,24 @@ class Orders : public test::Rig {
 };
 
 TEST_F(Orders, PinEndsWhereTheDaemonStopsAndSettingsAreKept) {
-    ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
-    ASSERT_TRUE(engine_->revert("writeback"));
-    engine_->keep_all();
+    ASSERT_TRUE(parts_->orders.pin("kcryptd", "cpu"));
+    ASSERT_TRUE(parts_->orders.revert("writeback"));
+    parts_->engine.keep_all();
     EXPECT_THAT(on_disk(), testing::ElementsAre(testing::Key("kcryptd"))) << "which holds something of ours";
     EXPECT_EQ(scope("kcryptd"), "cpu");
     restart();
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
 TEST_F(Orders, PinIsBackAfterAForeignWriteThatIsTakenBack) {
-    ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
+    ASSERT_TRUE(parts_->orders.pin("kcryptd", "cpu"));
     set_scope("kcryptd", "numa");
-    engine_->reconcile();
+    parts_->engine.reconcile();
     ASSERT_EQ(state("kcryptd"), State::external);
     restart();
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(state("kcryptd"), State::external);
     apply_the_plan();
     EXPECT_EQ(state("kcryptd"), State::external) << "it is still there";
@@ -53,18 +53,18 @@ TEST_F(Orders, PinIsBackAfterAForeignWriteThatIsTakenBack) {
 
 TEST_F(Orders, RevertHoldsTheBaselineUntilAReload) {
     apply_the_plan();
-    ASSERT_TRUE(engine_->revert("kcryptd"));
+    ASSERT_TRUE(parts_->orders.revert("kcryptd"));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(state("kcryptd"), State::reverted);
     EXPECT_EQ(scope("writeback"), "smt");
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(state("kcryptd"), State::reverted);
     restart();
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(state("kcryptd"), State::reverted) << "a restart is no reload";
-    ASSERT_TRUE(engine_->unpin("kcryptd"));
+    ASSERT_TRUE(parts_->orders.unpin("kcryptd"));
     EXPECT_EQ(scope("kcryptd"), "smt");
-    ASSERT_TRUE(engine_->revert("kcryptd"));
+    ASSERT_TRUE(parts_->orders.revert("kcryptd"));
     apply_the_plan();
     EXPECT_EQ(scope("kcryptd"), "smt");
 }
@@ -74,8 +74,8 @@ TEST_F(Orders, RevertHoldsTheBaselineUntilAReload) {
 TEST_F(Orders, RevertOfEverythingHoldsWhatNeedsNoSettingToo) {
     use(managed());
     ASSERT_EQ(state("kcryptd"), State::as_planned);
-    ASSERT_TRUE(engine_->revert(std::nullopt));
-    engine_->reconcile();
+    ASSERT_TRUE(parts_->orders.revert(std::nullopt));
+    parts_->engine.reconcile();
     EXPECT_EQ(default_scope(), "cache");
     EXPECT_EQ(state("kcryptd"), State::reverted);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
@@ -85,22 +85,23 @@ TEST_F(Orders, RevertOfEverythingHoldsWhatNeedsNoSettingToo) {
 TEST_F(Orders, RevertSaysWhereItFailsAndTriesAgain) {
     apply_the_plan();
     files_->on_write = [](const auto&, const auto& word) { return word == "default" ? EBUSY : 0; };
-    for (int i = 0; i < 5; i++) EXPECT_FALSE(engine_->revert("kcryptd")) << "for the " << i << "th time";
+    for (int i = 0; i < 5; i++)
+        EXPECT_FALSE(parts_->orders.revert("kcryptd")) << "for the " << i << "th time";
     files_->on_write = {};
-    EXPECT_TRUE(engine_->revert("kcryptd"));
+    EXPECT_TRUE(parts_->orders.revert("kcryptd"));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
 TEST_F(Orders, APinThatFailsLeavesTheOrderBeforeIt) {
     apply_the_plan();
-    ASSERT_TRUE(engine_->revert("kcryptd"));
+    ASSERT_TRUE(parts_->orders.revert("kcryptd"));
     files_->on_write = [](const auto&, const auto& word) { return word == "numa" ? EINVAL : 0; };
-    EXPECT_FALSE(engine_->pin("kcryptd", "numa"));
+    EXPECT_FALSE(parts_->orders.pin("kcryptd", "numa"));
     EXPECT_EQ(state("kcryptd"), State::reverted);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
-    EXPECT_FALSE(engine_->pin("kcryptd", "numa"));
-    engine_->reconcile();
+    ASSERT_TRUE(parts_->orders.pin("kcryptd", "cpu"));
+    EXPECT_FALSE(parts_->orders.pin("kcryptd", "numa"));
+    parts_->engine.reconcile();
     EXPECT_EQ(state("kcryptd"), State::pinned);
     EXPECT_EQ(scope("kcryptd"), "cpu");
 }
@@ -108,59 +109,59 @@ TEST_F(Orders, APinThatFailsLeavesTheOrderBeforeIt) {
 // ---- refusals
 
 TEST_F(Orders, AreRefusedForWhatIsNoTargetOrCannotBeTouched) {
-    expect_refused(engine_->pin("nobody", "smt"), "no such target", ENOENT);
-    expect_refused(engine_->revert("nobody"), "no such target", ENOENT);
-    expect_refused(engine_->unpin("nobody"), "neither pinned nor reverted", ENOENT);
-    expect_refused(engine_->unpin("kcryptd"), "neither pinned nor reverted", ENOENT);
-    expect_refused(engine_->pin("../../../../etc", "smt"), "no such target", ENOENT);
+    expect_refused(parts_->orders.pin("nobody", "smt"), "no such target", ENOENT);
+    expect_refused(parts_->orders.revert("nobody"), "no such target", ENOENT);
+    expect_refused(parts_->orders.unpin("nobody"), "neither pinned nor reverted", ENOENT);
+    expect_refused(parts_->orders.unpin("kcryptd"), "neither pinned nor reverted", ENOENT);
+    expect_refused(parts_->orders.pin("../../../../etc", "smt"), "no such target", ENOENT);
     tree_.write(test::wq_path("kcryptd", "max_active"), "1\n");
-    expect_refused(engine_->pin("kcryptd", "smt"), "max_active is 1", EPERM);
-    expect_refused(engine_->revert("kcryptd"), "max_active is 1", EPERM);
+    expect_refused(parts_->orders.pin("kcryptd", "smt"), "max_active is 1", EPERM);
+    expect_refused(parts_->orders.revert("kcryptd"), "max_active is 1", EPERM);
 }
 
 TEST_F(Orders, AreRefusedForWordsThatAreNoScopeOfThisKernel) {
-    expect_refused(engine_->pin("kcryptd", "pony"), "'pony' is not a scope", EINVAL);
-    expect_refused(engine_->pin("kcryptd", "default"), "'default' is not a scope", EINVAL);
-    expect_refused(engine_->pin("kcryptd", "cache_shard"), "no cache_shard", EOPNOTSUPP);
+    expect_refused(parts_->orders.pin("kcryptd", "pony"), "'pony' is not a scope", EINVAL);
+    expect_refused(parts_->orders.pin("kcryptd", "default"), "'default' is not a scope", EINVAL);
+    expect_refused(parts_->orders.pin("kcryptd", "cache_shard"), "no cache_shard", EOPNOTSUPP);
 }
 
 TEST_F(Orders, AreRefusedWhileObservingOrExternalOrPodsAreUnknown) {
-    engine_->observe("switched off");
-    expect_refused(engine_->pin("kcryptd", "smt"), "switched off", EPERM);
-    expect_refused(engine_->revert("kcryptd"), "switched off", EPERM);
-    expect_refused(engine_->revert(std::nullopt), "switched off", EPERM);
-    engine_->observe("");
+    parts_->targets.observe("switched off");
+    expect_refused(parts_->orders.pin("kcryptd", "smt"), "switched off", EPERM);
+    expect_refused(parts_->orders.revert("kcryptd"), "switched off", EPERM);
+    expect_refused(parts_->orders.revert(std::nullopt), "switched off", EPERM);
+    parts_->targets.observe("");
     see(test::without(topology_, "3"));
-    ASSERT_TRUE(engine_->pin("kcryptd", "smt")) << "CPU 3 was seen";
+    ASSERT_TRUE(parts_->orders.pin("kcryptd", "smt")) << "CPU 3 was seen";
     set_scope("kcryptd", "numa");
-    expect_refused(engine_->pin("kcryptd", "cpu"), "wrote 'numa'", EPERM);
-    expect_refused(engine_->revert("kcryptd"), "wrote 'numa'", EPERM);
+    expect_refused(parts_->orders.pin("kcryptd", "cpu"), "wrote 'numa'", EPERM);
+    expect_refused(parts_->orders.revert("kcryptd"), "wrote 'numa'", EPERM);
     Topology plugged = topology_;
     plugged.warnings = {"CPU 30 is odd"};
     see(plugged);
-    expect_refused(engine_->pin("writeback", "cpu"), "pods unknown", EPERM);
+    expect_refused(parts_->orders.pin("writeback", "cpu"), "pods unknown", EPERM);
     EXPECT_EQ(scope("kcryptd"), "numa");
     EXPECT_EQ(asked(), 1U);
 }
 
 TEST_F(Orders, AreRefusedWhereTheKernelRefuses) {
     files_->on_write = [](const auto&, const auto&) { return EINVAL; };
-    expect_refused(engine_->pin("kcryptd", "cpu"), "Invalid argument", EIO);
+    expect_refused(parts_->orders.pin("kcryptd", "cpu"), "Invalid argument", EIO);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_THAT(on_disk(), IsEmpty()) << "no order is left to be tried later";
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(asked(), 1U);
     files_->on_write = nullptr;
-    EXPECT_TRUE(engine_->pin("kcryptd", "cpu")) << "an operator may try again";
+    EXPECT_TRUE(parts_->orders.pin("kcryptd", "cpu")) << "an operator may try again";
 }
 
 TEST_F(Orders, AnUnpinThatCannotPutBackSaysSoAndIsTriedAgain) {
-    ASSERT_TRUE(engine_->pin("kcryptd", "cpu"));
+    ASSERT_TRUE(parts_->orders.pin("kcryptd", "cpu"));
     files_->on_write = [](const auto&, const auto&) { return EPERM; };
-    expect_refused(engine_->unpin("kcryptd"), "kcryptd: not put back to 'default'", EIO);
+    expect_refused(parts_->orders.unpin("kcryptd"), "kcryptd: not put back to 'default'", EIO);
     EXPECT_EQ(scope("kcryptd"), "cpu");
     files_->on_write = nullptr;
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_THAT(on_disk(), IsEmpty());
 }
@@ -170,7 +171,7 @@ TEST_F(Orders, AreRefusedWhereTheTargetVanishes) {
         tree_.remove("sys/devices/virtual/workqueue/kcryptd");
         return 0;
     };
-    expect_refused(engine_->pin("kcryptd", "cpu"), "vanished", ENOENT);
+    expect_refused(parts_->orders.pin("kcryptd", "cpu"), "vanished", ENOENT);
     EXPECT_THAT(on_disk(), IsEmpty());
 }
 
@@ -180,8 +181,8 @@ TEST_F(Orders, ThatFailLeaveThePlanInForce) {
     files_->prefixes = true;  // claims to have cache_shard, but does not
     use(rule_for_all(test::fixed(Scope::smt)));
     ASSERT_EQ(scope("kcryptd"), "smt");
-    EXPECT_FALSE(engine_->pin("kcryptd", "cache_shard"));
-    engine_->reconcile();
+    EXPECT_FALSE(parts_->orders.pin("kcryptd", "cache_shard"));
+    parts_->engine.reconcile();
     EXPECT_EQ(log_.count(Event::external), 0U) << reason("kcryptd");
     EXPECT_EQ(scope("kcryptd"), "smt");
     EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "default");

@@ -24,7 +24,7 @@ class EngineTest : public test::Rig {};
 
 TEST_F(EngineTest, WritesNothingWhereThePlanIsInPlace) {
     topology_ = test::machine({.sockets = 3, .cores = 4, .threads = 2});
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(asked(), 0U);
     EXPECT_EQ(state("kcryptd"), State::as_planned);
     EXPECT_FALSE(tree_.exists("run/wq-tuned/owned.json"));
@@ -33,28 +33,28 @@ TEST_F(EngineTest, WritesNothingWhereThePlanIsInPlace) {
 
 TEST_F(EngineTest, WritesNothingWhereTheBaselineCannotBeSaved) {
     no_state_folder();
-    engine_->reconcile();
-    engine_->reconcile();
+    parts_->engine.reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(asked(), 0U);
     EXPECT_EQ(log_.count(Event::baseline_broken), 1U) << "said once";
     EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("baseline cannot be saved"));
-    engine_->look();
+    parts_->engine.look();
     EXPECT_THAT(reason("kcryptd"), HasSubstr("baseline cannot be saved")) << "for who asks for the status";
     tree_.remove("run/wq-tuned");
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(scope("kcryptd"), "smt");
     EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "default");
 }
 
 TEST_F(EngineTest, PutsBackEvenWhereTheBaselineCannotBeSaved) {
-    engine_->reconcile();
+    parts_->engine.reconcile();
     tree_.add(test::Dir("sys/devices/virtual/workqueue", {test::workqueue("new", {.cpumask = "ffffff"})}));
     no_state_folder();
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(scope("new"), "default (cache)");
-    engine_->observe("switched off");
-    engine_->reconcile();
+    parts_->targets.observe("switched off");
+    parts_->engine.reconcile();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
@@ -62,9 +62,9 @@ TEST_F(EngineTest, PutsBackEvenWhereTheBaselineCannotBeSaved) {
 TEST_F(EngineTest, TellsThatItIsAboutToWriteOnlyWhereItWrites) {
     std::vector<std::size_t> when;  // writes until then
     files_->about_to_write = [&] { when.push_back(asked()); };
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_THAT(when, ElementsAre(0, 1));
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(when.size(), 2U) << "nothing is written";
     use(rule_for_all(leave()));
     EXPECT_THAT(when, ElementsAre(0, 1, 2, 3));
@@ -79,19 +79,19 @@ TEST_F(EngineTest, TellsThatItIsAboutToWriteOnlyWhereItWrites) {
 // At boot the udev database has no entry for the device yet.
 TEST_F(EngineTest, WritesNothingThatUdevHasNotProcessed) {
     unprocessed_ = {"kcryptd", "writeback"};
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(asked(), 0U);
     EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_EQ(reason("kcryptd"), "udev has not processed it yet");
-    EXPECT_FALSE(engine_->pin("kcryptd", "smt"));
-    EXPECT_TRUE(engine_->ask("kcryptd", Use::compare));
+    EXPECT_FALSE(parts_->orders.pin("kcryptd", "smt"));
+    EXPECT_TRUE(ask(parts_->targets, "kcryptd", Use::compare));
     unprocessed_ = {"writeback"};
-    engine_->reconcile();  // udev is asked again at each look
+    parts_->engine.reconcile();  // udev is asked again at each look
     EXPECT_EQ(scope("kcryptd"), "smt");
     unprocessed_.clear();
     opted_out_ = {"kcryptd"};
-    engine_->changed(Udev::Change::workqueue);
-    engine_->reconcile();
+    parts_->engine.changed(Udev::Change::workqueue);
+    parts_->engine.reconcile();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(state("kcryptd"), State::unmanaged);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("WQ_TUNED_IGNORE"));
@@ -100,17 +100,17 @@ TEST_F(EngineTest, WritesNothingThatUdevHasNotProcessed) {
 
 // The daemon restarts while udev is busy, or there is a storm of events.
 TEST_F(EngineTest, WhatUdevHasNotProcessedKeepsWhatItHas) {
-    engine_->reconcile();
+    parts_->engine.reconcile();
     unprocessed_ = {"kcryptd", "writeback"};
-    engine_->changed(Udev::Change::workqueue);
-    engine_->reconcile();
+    parts_->engine.changed(Udev::Change::workqueue);
+    parts_->engine.reconcile();
     EXPECT_EQ(state("kcryptd"), State::set) << "it said so before";
     restart();
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_EQ(scope("kcryptd"), "smt");
-    engine_->observe("paused");
-    engine_->reconcile();
+    parts_->targets.observe("paused");
+    parts_->engine.reconcile();
     EXPECT_EQ(scope("kcryptd"), "default (cache)") << "taking back needs no word of udev's";
 }
 
@@ -127,12 +127,12 @@ TEST_F(EngineTest, EachEventHasWhatItIsAboutLookedAtAgain) {
           Case{Change::cpu_online, true, true, false}, Case{Change::lost, true, true, true}}) {
         opted_out_.clear();
         restart();
-        engine_->reconcile();
+        parts_->engine.reconcile();
         opted_out_ = {"kcryptd"};
-        engine_->changed(change);
-        engine_->reconcile();
-        EXPECT_EQ(engine_->snapshot().topology_reads, cpus ? 2U : 1U);
-        EXPECT_EQ(engine_->snapshot().strict_in_doubt, in_doubt);
+        parts_->engine.changed(change);
+        parts_->engine.reconcile();
+        EXPECT_EQ(parts_->targets.snapshot().topology_reads, cpus ? 2U : 1U);
+        EXPECT_EQ(parts_->targets.snapshot().strict_in_doubt, in_doubt);
         EXPECT_EQ(state("kcryptd"), rules ? State::unmanaged : State::set);
     }
 }
@@ -142,19 +142,19 @@ TEST_F(EngineTest, EachEventHasWhatItIsAboutLookedAtAgain) {
 TEST_F(EngineTest, WritesNothingWhilePodsAreUnknown) {
     const Topology all = topology_;
     topology_.first = CpuSet::range(0, 11);  // the others came later
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(asked(), 0U);
     EXPECT_EQ(state("kcryptd"), State::leave);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("pods unknown: CPUs that were not usable"));
     EXPECT_EQ(log_.count(Event::pods_unknown), 1U);
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(log_.count(Event::pods_unknown), 1U);
     see(without(all, "12-23"));
     EXPECT_EQ(scope("kcryptd"), "smt");
 }
 
 TEST_F(EngineTest, TakesNothingBackWhenPodsBecomeUnknown) {
-    engine_->reconcile();
+    parts_->engine.reconcile();
     Topology plugged = topology_;
     plugged.online = plugged.present = plugged.possible = CpuSet::range(0, 24);
     plugged.first = topology_.online;
@@ -163,21 +163,21 @@ TEST_F(EngineTest, TakesNothingBackWhenPodsBecomeUnknown) {
     EXPECT_EQ(state("kcryptd"), State::set);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("pods unknown"));
     restart();
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(files_->writes(), 0U) << "nor after a restart";
     EXPECT_EQ(scope("kcryptd"), "smt");
     EXPECT_EQ(on_disk().at("kcryptd").main.baseline, "default");
-    engine_->restore_all();
+    parts_->engine.restore_all();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
 TEST_F(EngineTest, LeavesEverythingWhileTheTopologyCannotBeRead) {
     topology_error_ = "no sysfs";
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(asked(), 0U);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("no topology: no sysfs"));
     topology_error_ = "";
-    engine_->reconcile();  // reads the topology again without an event
+    parts_->engine.reconcile();  // reads the topology again without an event
     EXPECT_EQ(scope("kcryptd"), "smt");
 }
 
@@ -186,7 +186,7 @@ TEST_F(EngineTest, LeavesEverythingWhileTheTopologyCannotBeRead) {
 class EngineDefault : public test::Rig {
   protected:
     [[nodiscard]] std::string reason_told() const {
-        return status_json(*engine_, nullptr, "running")["targets"][1]["reason"].dump();
+        return status_json(parts_->engine, nullptr, "running")["targets"][1]["reason"].dump();
     }
 };
 
@@ -200,26 +200,26 @@ TEST_F(EngineDefault, StaysOnceAFollowerMustBeLeft) {
         SCOPED_TRACE(pinned);
         use(policy);
         if (pinned) {
-            ASSERT_TRUE(engine_->pin("@default", "smt"));
+            ASSERT_TRUE(parts_->orders.pin("@default", "smt"));
         } else {
-            ASSERT_TRUE(engine_->enter_slot({"@default"}).front());
-            ASSERT_EQ(test::switch_to(*engine_, "@default", {Scope::smt, "smt", {}}).kind,
+            ASSERT_TRUE(parts_->slots.enter({"@default"}).front());
+            ASSERT_EQ(test::switch_to(*parts_, "@default", {Scope::smt, "smt", {}}).kind,
                       Outcome::Kind::done);
         }
         EXPECT_EQ(scope("kcryptd"), "default (smt)");
         tree_.add(
             test::Dir("sys/devices/virtual/workqueue", {test::workqueue("left-1", {.cpumask = "ffffff"})}));
-        engine_->reconcile();
-        if (!pinned) engine_->leave_slot({"@default"});
+        parts_->engine.reconcile();
+        if (!pinned) parts_->slots.leave({"@default"});
         EXPECT_EQ(scope("left-1"), "default (cache)");
         EXPECT_EQ(state("@default"), State::reverted);
         EXPECT_THAT(reason("@default"), HasSubstr("`left-1` (left by the rule at rules.toml:3)"));
         EXPECT_THAT(reason("@default"), HasSubstr("before a reload"));
-        EXPECT_THAT(engine_->pin("@default", "smt").error().text, HasSubstr("left-1"));
-        EXPECT_THAT(engine_->ask("@default", Use::compare)->why, HasSubstr("left-1"));
+        EXPECT_THAT(parts_->orders.pin("@default", "smt").error().text, HasSubstr("left-1"));
+        EXPECT_THAT(ask(parts_->targets, "@default", Use::compare)->why, HasSubstr("left-1"));
         tree_.remove("sys/devices/virtual/workqueue/left-1");
         restart();
-        engine_->reconcile();
+        parts_->engine.reconcile();
         EXPECT_EQ(state("@default"), State::reverted) << "mounts must not make it flap";
         use(policy);
         EXPECT_EQ(state("@default"), State::waiting);
@@ -256,7 +256,7 @@ TEST_F(EngineDefault, ShowsStrictnessThatACpuMayHaveLiftedAndDoesNotCureIt) {
 
 class EngineFaults : public test::Rig {
   protected:
-    EngineFaults() { engine_->set_policy(kcryptd_only()); }
+    EngineFaults() { parts_->engine.set_policy(kcryptd_only()); }
     // The next writes fail with CODES, one after another; later writes succeed.
     void fail_writes(std::vector<int> codes) {
         files_->on_write = [codes, next = std::size_t{0}](const auto&, const auto&) mutable {
@@ -299,7 +299,7 @@ TEST_P(EngineUnread, LeavesWhatAnEarlierLifeHasSet) {
     reconcile(1);
     hide();
     restart();
-    engine_->set_policy(kcryptd_only());
+    parts_->engine.set_policy(kcryptd_only());
     reconcile(2);
     EXPECT_THAT(on_disk(), testing::Contains(testing::Key("kcryptd")));
     show();
@@ -312,9 +312,9 @@ TEST_P(EngineUnread, OfAnEarlierLifeHearsTheOrderToRevertAll) {
     reconcile(1);
     hide();
     restart();
-    engine_->set_policy(kcryptd_only());
+    parts_->engine.set_policy(kcryptd_only());
     reconcile(1);
-    ASSERT_TRUE(engine_->revert(std::nullopt));
+    ASSERT_TRUE(parts_->orders.revert(std::nullopt));
     show();
     reconcile(1);
     EXPECT_EQ(state("kcryptd"), State::reverted);
@@ -335,13 +335,13 @@ TEST_F(EngineFaults, SaysAPermanentErrorOnceAndTriesAgainAfterAReload) {
     EXPECT_EQ(state("kcryptd"), State::quarantined);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("Invalid argument"));
     EXPECT_EQ(log_.count(Event::quarantined), 1U);
-    EXPECT_FALSE(engine_->wants_retry());
+    EXPECT_FALSE(parts_->engine.wants_retry());
     EXPECT_THAT(on_disk(), IsEmpty()) << "nothing of ours is there";
     fail_writes({EBUSY, EBUSY});
-    engine_->set_policy(kcryptd_only());
+    parts_->engine.set_policy(kcryptd_only());
     reconcile(3);
     EXPECT_EQ(scope("kcryptd"), "smt");
-    EXPECT_FALSE(engine_->wants_retry());
+    EXPECT_FALSE(parts_->engine.wants_retry());
     EXPECT_EQ(log_.count(Event::quarantined), 1U);
 }
 
@@ -350,15 +350,15 @@ TEST_F(EngineFaults, TriesABusyKernelThreeTimesThenQuarantines) {
     reconcile(1);
     EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("try 1 of 3"));
-    engine_->look();
+    parts_->engine.look();
     EXPECT_THAT(reason("kcryptd"), HasSubstr("about to be tried again"));
-    EXPECT_TRUE(engine_->wants_retry());
+    EXPECT_TRUE(parts_->engine.wants_retry());
     EXPECT_THAT(log_.lines, IsEmpty());
     reconcile(1);
-    EXPECT_TRUE(engine_->wants_retry());
+    EXPECT_TRUE(parts_->engine.wants_retry());
     reconcile(1);
     EXPECT_EQ(state("kcryptd"), State::quarantined);
-    EXPECT_FALSE(engine_->wants_retry());
+    EXPECT_FALSE(parts_->engine.wants_retry());
     reconcile(3);
     EXPECT_EQ(asked(), 3U);
     EXPECT_EQ(log_.count(Event::quarantined), 1U);
@@ -367,7 +367,7 @@ TEST_F(EngineFaults, TriesABusyKernelThreeTimesThenQuarantines) {
 TEST_F(EngineFaults, TriesABaselineThatCannotBePutBackThreeTimesAndAgainAtTheEnd) {
     reconcile(1);
     fail_writes({EPERM, EPERM, EPERM});
-    engine_->observe("switched off");
+    parts_->targets.observe("switched off");
     reconcile(6);
     EXPECT_EQ(asked(), 4U);
     EXPECT_EQ(state("kcryptd"), State::quarantined);
@@ -376,7 +376,7 @@ TEST_F(EngineFaults, TriesABaselineThatCannotBePutBackThreeTimesAndAgainAtTheEnd
     EXPECT_THAT(log_.lines.back().fields, ElementsAre(testing::Pair("WQ_NAME", "kcryptd"),
                                                       testing::Pair("ERRNO", std::to_string(EPERM))));
     EXPECT_THAT(on_disk(), ElementsAre(testing::Key("kcryptd")));
-    engine_->restore_all();
+    parts_->engine.restore_all();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_THAT(on_disk(), IsEmpty());
 }
@@ -384,15 +384,15 @@ TEST_F(EngineFaults, TriesABaselineThatCannotBePutBackThreeTimesAndAgainAtTheEnd
 TEST_F(EngineFaults, WhatIsToStayAgainIsPutBackAtOnceTheNextTime) {
     reconcile(1);
     fail_writes({EPERM, EPERM, EPERM});
-    engine_->observe("switched off");
+    parts_->targets.observe("switched off");
     reconcile(3);
     ASSERT_EQ(state("kcryptd"), State::quarantined);
-    engine_->observe("");
+    parts_->targets.observe("");
     reconcile(1);
     EXPECT_EQ(state("kcryptd"), State::set);
-    engine_->look();
+    parts_->engine.look();
     EXPECT_EQ(state("kcryptd"), State::set) << reason("kcryptd");
-    engine_->observe("switched off");
+    parts_->targets.observe("switched off");
     reconcile(1);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_THAT(on_disk(), IsEmpty());
@@ -401,7 +401,7 @@ TEST_F(EngineFaults, WhatIsToStayAgainIsPutBackAtOnceTheNextTime) {
 TEST_F(EngineFaults, OneNameThatJsonCannotHoldDoesNotStopTheOthers) {
     tree_.add(
         test::Dir("sys/devices/virtual/workqueue", {test::workqueue("caf\xe9", {.cpumask = "ffffff"})}));
-    engine_->set_policy(rule_for_all());
+    parts_->engine.set_policy(rule_for_all());
     reconcile(1);
     EXPECT_EQ(scope("kcryptd"), "smt");
     EXPECT_EQ(scope("caf\xe9"), "default (cache)") << "its baseline cannot be kept";
@@ -414,7 +414,7 @@ TEST_F(EngineFaults, OneNameThatJsonCannotHoldDoesNotStopTheOthers) {
 TEST_F(EngineFaults, WhoeverMakesAFileUnreadableForAMomentIsNoWriter) {
     Policy policy = kcryptd_only();
     policy.rules[0].strict = true;
-    engine_->set_policy(policy);
+    parts_->engine.set_policy(policy);
     reconcile(1);
     for (const char* file : {"per_cpu", "max_active"}) {
         const std::string text = tree_.read(wq_path("kcryptd", file));
@@ -438,7 +438,7 @@ TEST_F(EngineFaults, AnotherWriterOfTheDefaultMovesItsFollowersAndNotUs) {
     EXPECT_EQ(default_scope(), "system");
     EXPECT_EQ(state("@default"), State::external);
     EXPECT_EQ(state("kcryptd"), State::set) << "which its rule still covers";
-    engine_->restore_all();
+    parts_->engine.restore_all();
     EXPECT_EQ(default_scope(), "system");
 }
 
@@ -447,35 +447,35 @@ TEST_F(EngineFaults, AnotherWriterOfTheDefaultMovesItsFollowersAndNotUs) {
 using EngineHeld = test::Rig;
 
 TEST_F(EngineHeld, WhatIsOursBesideAForeignStrictnessStaysUntilNothingMayBeWritten) {
-    engine_->set_policy(test::rule_for_all(test::planned(), true));
-    engine_->reconcile();
+    parts_->engine.set_policy(test::rule_for_all(test::planned(), true));
+    parts_->engine.reconcile();
     tree_.write(test::wq_path("kcryptd", "affinity_strict"), "0\n");
-    engine_->reconcile();
+    parts_->engine.reconcile();
     ASSERT_EQ(state("kcryptd"), State::external);
     EXPECT_EQ(scope("kcryptd"), "smt");
-    engine_->observe("/etc/wq-tuned/disabled exists");
-    engine_->reconcile();
+    parts_->targets.observe("/etc/wq-tuned/disabled exists");
+    parts_->engine.reconcile();
     EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "default (cache) 0");
     files_->asked.clear();
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(asked(), 0U);
     EXPECT_EQ(state("kcryptd"), State::external);
 }
 TEST_F(EngineHeld, OurStrictnessBesideAForeignScopeGoesBackAtOnce) {
-    engine_->set_policy(test::rule_for_all(test::planned(), true));
-    engine_->reconcile();
+    parts_->engine.set_policy(test::rule_for_all(test::planned(), true));
+    parts_->engine.reconcile();
     ASSERT_EQ(strict("kcryptd"), "1");
     tree_.write(test::wq_path("kcryptd", "affinity_scope"), "cache\n");
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "cache 0");
     files_->asked.clear();
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(asked(), 0U) << name_of(state("kcryptd"));
 }
 TEST_F(EngineHeld, FollowersOfARefusedDefaultArePlannedForThemselves) {
     files_->on_write = [](const auto& name, const auto&) { return name == kDefaultTarget ? EPERM : 0; };
     use(managed());
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(state("@default"), State::quarantined);
     EXPECT_EQ(scope("kcryptd"), "smt") << name_of(state("kcryptd")) << " " << reason("kcryptd");
 }

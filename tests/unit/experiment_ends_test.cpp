@@ -75,7 +75,7 @@ TEST_F(ExperimentEnds, AnotherSchedulerIsAnotherComparison) {
 TEST_F(ExperimentEnds, WhatEndsTheSlotAtOnceCountsAgainstTheArmThatRan) {
     for (int i = 0; i < 3; i++) run_slot();
     into_slot();
-    ASSERT_TRUE(engine_->pin("kcryptd", "numa"));
+    ASSERT_TRUE(parts_->orders.pin("kcryptd", "numa"));
     experiment_->check();
     EXPECT_EQ(scope("kcryptd"), "numa");
     EXPECT_EQ(pairs_of("kcryptd"), 4U);
@@ -85,7 +85,7 @@ TEST_F(ExperimentEnds, WhatEndsTheSlotAtOnceCountsAgainstTheArmThatRan) {
     EXPECT_EQ(scope("writeback"), "default (cache)");
     use(smt_alone());
     into_slot();
-    engine_->observe("a test");
+    parts_->targets.observe("a test");
     reconcile();
     EXPECT_FALSE(experiment_->is_measuring());
     EXPECT_EQ(scope("writeback"), "default (cache)");
@@ -93,7 +93,7 @@ TEST_F(ExperimentEnds, WhatEndsTheSlotAtOnceCountsAgainstTheArmThatRan) {
     run(60);
     EXPECT_FALSE(experiment_->is_measuring());
     EXPECT_FALSE(counters_.attached);
-    engine_->observe("");
+    parts_->targets.observe("");
     reconcile();
     into_slot();
     const std::uint64_t known = pairs_of("writeback");
@@ -166,7 +166,7 @@ TEST_F(ExperimentEnds, EachConditionKeepsSlotsFromBeginning) {
     run(61);
     EXPECT_TRUE(measured());
     minute_ = 60;
-    Policy policy = engine_->policy();
+    Policy policy = parts_->targets.policy();
     policy.judge.hours = {120, 180};
     use(policy);
     EXPECT_FALSE(measured());
@@ -285,7 +285,7 @@ TEST_F(ExperimentEnds, AnOrderComparesWithWhatIsInForce) {
 TEST_F(ExperimentEnds, AnOrderThatCanHaveNoSlotIsRefusedOrEnds) {
     use_traffic({"kcryptd"});
     ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
-    engine_->observe("wq_tuned=off");
+    parts_->targets.observe("wq_tuned=off");
     reconcile();
     expect_told("numa", "wq_tuned=off");
     EXPECT_FALSE(experiment_->order("kcryptd", "numa"));
@@ -319,7 +319,7 @@ class ExperimentFaults : public test::ExperimentRig {
     // Stops as with on_exit = "keep".
     void stop() {
         experiment_->cancel_all("wq-tuned stopped");
-        engine_->keep_all();
+        parts_->engine.keep_all();
     }
     void restorer() {
         OwnedStore store(tree_.path("run/wq-tuned/owned.json"));
@@ -341,9 +341,9 @@ TEST_F(ExperimentFaults, ACandidateThatCannotBeTakenBackIsNotKept) {
         candidate_in_place();
         fail_next_writes(order.empty() ? 1 : 2);
         if (order == "revert") {
-            ASSERT_FALSE(engine_->revert("kcryptd"));
+            ASSERT_FALSE(parts_->orders.revert("kcryptd"));
         } else if (order == "pin") {
-            ASSERT_FALSE(engine_->pin("kcryptd", "numa"));
+            ASSERT_FALSE(parts_->orders.pin("kcryptd", "numa"));
             EXPECT_EQ(on_disk().at("kcryptd").holder, Holder::slot);
             ASSERT_EQ(scope("kcryptd"), "smt");
         }

@@ -45,7 +45,7 @@ TEST_F(ExperimentTest, AnImprovementIsKeptWatchedAndOutlivesARestart) {
     start(smt_alone());
     EXPECT_EQ(state("kcryptd"), State::kept);
     EXPECT_EQ(scope("kcryptd"), "smt");
-    engine_->restore_all();
+    parts_->engine.restore_all();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
@@ -123,7 +123,7 @@ TEST_F(ExperimentTest, ADefaultThatImprovedMovesItsFollowersButNotThoseWithAVerd
     EXPECT_EQ(target(kDefaultTarget).step.kind, Step::Kind::kept);
     EXPECT_EQ(scope("writeback"), "default (smt)");
     EXPECT_EQ(scope("kcryptd"), "cache") << "it regressed under smt: " << reason("kcryptd");
-    engine_->restore_all();
+    parts_->engine.restore_all();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(default_scope(), "cache");
 }
@@ -284,12 +284,12 @@ TEST_F(ExperimentTest, AnUpgradeOfTheKernelTriesTheOldIncumbentFirst) {
     for (const auto& [release, scope_then] : {std::pair("6.9.0", "smt"), std::pair("6.12.0", "cpu")}) {
         kernel_.release = release;
         best = scope_then;
-        engine_->restore_all();
+        parts_->engine.restore_all();
         start(tune());
         ASSERT_TRUE(run_until([&] { return scope("kcryptd") == best && state("kcryptd") == State::kept; }));
     }
     kernel_.release = "6.13.0";
-    engine_->restore_all();
+    parts_->engine.restore_all();
     start(tune());
     EXPECT_EQ(scope("kcryptd"), "default (cache)") << "another kernel's verdict";
     EXPECT_EQ(view("kcryptd")->arms.candidate.name(), "cpu");

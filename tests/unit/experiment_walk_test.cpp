@@ -176,7 +176,7 @@ TEST_F(ExperimentWalk, TwoWordsForOnePartitionShowNoDifference) {
 TEST_F(ExperimentWalk, StopsKillsRebootsPausesAndReloadsLoseNothingAndRepeatNothing) {
     for (std::uint64_t seed = 1; seed <= 6; seed++) {
         std::filesystem::remove_all(tree_.path("var/lib/wq-tuned"));
-        engine_->restore_all();
+        parts_->engine.restore_all();
         random_ = Random(seed);
         noise_ = 0.2;  // stays undecided for a long time
         use_traffic({"kcryptd", "writeback"});
@@ -207,7 +207,7 @@ TEST_F(ExperimentWalk, StopsKillsRebootsPausesAndReloadsLoseNothingAndRepeatNoth
                 case 0:  // a stop adds at most the window that it cuts off
                     experiment_->cancel_all("stopped");
                     measured += got(1);
-                    engine_->restore_all();
+                    parts_->engine.restore_all();
                     start(smt_alone());
                     got(0);
                     break;
@@ -219,7 +219,7 @@ TEST_F(ExperimentWalk, StopsKillsRebootsPausesAndReloadsLoseNothingAndRepeatNoth
                 case 2:  // a reboot: /run is empty, and the scopes are those of the kernel
                     experiment_->cancel_all("stopped");
                     measured += got(1);
-                    engine_->restore_all();
+                    parts_->engine.restore_all();
                     std::filesystem::remove_all(tree_.path("run/wq-tuned"));
                     std::filesystem::create_directories(tree_.path("run/wq-tuned"));
                     start(smt_alone());
@@ -232,7 +232,7 @@ TEST_F(ExperimentWalk, StopsKillsRebootsPausesAndReloadsLoseNothingAndRepeatNoth
                     experiment_->pause(false);
                     break;
                 default:
-                    use(engine_->policy());
+                    use(parts_->targets.policy());
                     measured += got(1);
             }
             ASSERT_LE(known["kcryptd"] + known["writeback"], measured) << "seed " << seed << ", step " << i;
@@ -280,13 +280,13 @@ TEST_F(ExperimentWalk, WhateverHappensNothingForeignIsOverwrittenAndAllIsPutBack
                     start(tune());
                     break;
                 case 3:
-                    (void)engine_->pin(name, scope);
+                    (void)parts_->orders.pin(name, scope);
                     break;
                 case 4:
-                    (void)engine_->unpin(name);
+                    (void)parts_->orders.unpin(name);
                     break;
                 case 5:
-                    (void)engine_->revert(random_.coin() ? std::optional(name) : std::nullopt);
+                    (void)parts_->orders.revert(random_.coin() ? std::optional(name) : std::nullopt);
                     break;
                 case 6:
                     (void)experiment_->order(name, scope);
@@ -303,16 +303,16 @@ TEST_F(ExperimentWalk, WhateverHappensNothingForeignIsOverwrittenAndAllIsPutBack
                     break;
                 default:
                     experiment_->pause(random_.coin());
-                    engine_->observe(random_.bits() % 4 == 0 ? "a test" : "");
+                    parts_->targets.observe(random_.bits() % 4 == 0 ? "a test" : "");
             }
             experiment_->check();
             for (const auto& [each, word] : foreign) EXPECT_EQ(word_of(each), word) << each << ", step " << i;
         }
         files_->on_write = nullptr;
-        engine_->observe("");
+        parts_->targets.observe("");
         experiment_->cancel_all("stopped");
         reconcile();
-        engine_->restore_all();
+        parts_->engine.restore_all();
         EXPECT_FALSE(tree_.exists("run/wq-tuned/slot.json"));
         for (const std::string& name : names) {
             EXPECT_EQ(word_of(name), foreign.contains(name) ? foreign[name] : "default") << name;
@@ -427,7 +427,7 @@ TEST_F(ExperimentWatch, AWatchedTargetIsAloneInItsSlot) {
 TEST_F(ExperimentWatch, WhatIsSetFirstIsTakenBackWhenItRegresses) {
     costs("smt", 1.3);
     start(at_once(rule_for_all(fixed(Scope::smt))));
-    engine_->reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(scope("kcryptd"), "smt") << "before the first pair";
     run_slot();
     EXPECT_EQ(scope("kcryptd"), "smt") << "after a slot, too";
@@ -455,7 +455,7 @@ TEST_F(ExperimentWatch, WhatIsHeldIsComparedByOrderAndNotTakenBack) {
     ScopeWish held = fixed(Scope::smt);
     held.hold = true;
     start(at_once(rule_for_all(held)));
-    engine_->reconcile();
+    parts_->engine.reconcile();
     ASSERT_TRUE(experiment_->order("kcryptd", "smt"));
     ASSERT_TRUE(run_until([this] { return experiment_->totals().regressed > 0; }, 600));
     EXPECT_EQ(experiment_->totals().taken_back, 0U);

@@ -56,7 +56,9 @@ class ExperimentRig : public Rig {
         experiment_.reset();
         restart();
         experiment_ = std::make_unique<Experiment>(
-            ExperimentEdges{.engine = *engine_,
+            ExperimentEdges{.targets = parts_->targets,
+                            .engine = parts_->engine,
+                            .writer = parts_->slots,
                             .book = book_,
                             .ledger = *ledger_,
                             .counters = counters_,
@@ -80,12 +82,12 @@ class ExperimentRig : public Rig {
     }
     // These two replace Rig's functions and notify the experiment too.
     void use(const Policy& policy) {
-        engine_->set_policy(policy);
+        parts_->engine.set_policy(policy);
         experiment_->policy_changed();
         reconcile();
     }
     void reconcile() {
-        engine_->reconcile();
+        parts_->engine.reconcile();
         experiment_->check();
     }
     void tick() {

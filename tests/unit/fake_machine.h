@@ -9,9 +9,20 @@
 #include "machine/topology.h"
 #include "machine/workqueue.h"
 #include "policy/policy.h"
+#include "targets/orders.h"
+#include "targets/slot_writer.h"
 #include "temp_tree.h"
 
 namespace wq::test {
+
+// All that acts on targets, as in service/parts.h.
+struct TargetParts {
+    TargetParts(Targets::Edges edges, const KernelInfo& kernel) : targets(std::move(edges), kernel) {}
+    Targets targets;
+    Engine engine{targets};
+    Orders orders{engine};
+    SlotWriter slots{engine};
+};
 
 // A machine as the planner sees it: SOCKETS x CORES x THREADS CPUs, one LLC and (unless ONE_NODE) one NUMA
 // node per socket. CPU numbers as on x86: the first threads of all cores, then the second threads.

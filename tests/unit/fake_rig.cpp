@@ -21,16 +21,16 @@ Policy Rig::kcryptd_only(const ScopeWish& wish) {
 }
 
 void Rig::use(const Policy& policy) {
-    engine_->set_policy(policy);
-    engine_->reconcile();
+    parts_->engine.set_policy(policy);
+    parts_->engine.reconcile();
 }
 
 void Rig::reconcile(int times) {
-    for (int i = 0; i < times; i++) engine_->reconcile();
+    for (int i = 0; i < times; i++) parts_->engine.reconcile();
 }
 
 void Rig::restart() {
-    const Policy policy = engine_ ? engine_->policy() : rule_for_all();
+    const Policy policy = parts_ ? parts_->targets.policy() : rule_for_all();
     files_ = std::make_unique<FakeKernel>(tree_);
     store_ = std::make_unique<OwnedStore>(tree_.path("run/wq-tuned/owned.json"));
     EXPECT_TRUE(store_->load());
@@ -39,25 +39,25 @@ void Rig::restart() {
     const Paths paths{tree_.root()};
     book_ = OrderBook();
     ledger_ = std::make_unique<LedgerFile>(paths.ledger(), paths.pairs(), *record_, log_);
-    engine_ = std::make_unique<Engine>(
-        Engine::Edges{*files_, *store_, log_,
-                      [this]() -> Result<Topology> {
-                          if (!topology_error_.empty()) return fail(topology_error_);
-                          return topology_;
-                      },
-                      [this](const std::string& name) -> std::optional<bool> {
-                          if (unprocessed_.contains(name)) return std::nullopt;
-                          return opted_out_.contains(name);
-                      },
-                      *verdicts_, [this] { return wall_; }, &ledger(), &book_, [this] { return cpus_; }},
+    parts_ = std::make_unique<TargetParts>(
+        Targets::Edges{*files_, *store_, log_,
+                       [this]() -> Result<Topology> {
+                           if (!topology_error_.empty()) return fail(topology_error_);
+                           return topology_;
+                       },
+                       [this](const std::string& name) -> std::optional<bool> {
+                           if (unprocessed_.contains(name)) return std::nullopt;
+                           return opted_out_.contains(name);
+                       },
+                       *verdicts_, [this] { return wall_; }, &ledger(), &book_, [this] { return cpus_; }},
         kernel_);
-    engine_->set_policy(policy);
+    parts_->engine.set_policy(policy);
 }
 
 void Rig::see(const Topology& topology) {
     topology_ = topology;
-    engine_->changed(Udev::Change::cpu);
-    engine_->reconcile();
+    parts_->engine.changed(Udev::Change::cpu);
+    parts_->engine.reconcile();
 }
 
 void Rig::set_scope(const std::string& name, const std::string& text) {
@@ -78,11 +78,11 @@ void Rig::recreate(const std::string& name) {
 }
 
 Arms Rig::put_strict_candidate_in_place() {
-    engine_->set_policy(rule_for_all({}, true));
-    engine_->reconcile();
+    parts_->engine.set_policy(rule_for_all({}, true));
+    parts_->engine.reconcile();
     Arms arms{{Scope::cache, "default", false}, {Scope::smt, "smt", true}};
-    EXPECT_TRUE(engine_->enter_slot({"kcryptd"}).front());
-    EXPECT_EQ(switch_to(*engine_, "kcryptd", arms.candidate).kind, Outcome::Kind::done);
+    EXPECT_TRUE(parts_->slots.enter({"kcryptd"}).front());
+    EXPECT_EQ(switch_to(*parts_, "kcryptd", arms.candidate).kind, Outcome::Kind::done);
     return arms;
 }
 

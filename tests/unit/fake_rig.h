@@ -12,7 +12,6 @@
 #include "fake_kernel.h"
 #include "fake_log.h"
 #include "fake_machine.h"
-#include "targets/engine.h"
 #include "targets/step.h"
 
 namespace wq {
@@ -26,11 +25,11 @@ inline void PrintTo(State state, std::ostream* out) {
 namespace wq::test {
 
 // Writes ARM for one target, like a slot with one target.
-inline Outcome switch_to(Engine& engine, const std::string& name, const Arm& arm) {
-    return engine.switch_to({{name, arm}}, [] { return std::uint64_t{0}; }).front();
+inline Outcome switch_to(TargetParts& parts, const std::string& name, const Arm& arm) {
+    return parts.slots.switch_to({{name, arm}}, [] { return std::uint64_t{0}; }).front();
 }
 
-// An Engine on a temporary tree and fakes. The machine has one LLC of 12 cores with two threads, and the
+// TargetParts on a temporary tree and fakes. The machine has one LLC of 12 cores with two threads, and the
 // kernel has no cache_shard, so `auto` means smt. kcryptd and writeback are on `default (cache)`.
 class Rig : public testing::Test {
   protected:
@@ -59,7 +58,9 @@ class Rig : public testing::Test {
         const std::string& name) const;  // content of the file without the newline
     [[nodiscard]] std::string strict(const std::string& name) const;
     [[nodiscard]] std::string default_scope() const;
-    [[nodiscard]] const Target& target(const std::string& name) const { return engine_->targets().at(name); }
+    [[nodiscard]] const Target& target(const std::string& name) const {
+        return parts_->targets.all().at(name);
+    }
     [[nodiscard]] State state(const std::string& name) const { return target(name).state; }
     [[nodiscard]] std::string reason(const std::string& name) const { return target(name).reason; }
     [[nodiscard]] std::size_t asked() const { return files_->asked.size(); }  // writes, including failed ones
@@ -83,7 +84,7 @@ class Rig : public testing::Test {
     RecordWriter* record_ = &at_once_;
     std::unique_ptr<LedgerFile> ledger_;  // empty without an experiment
     HostCpus cpus_{CpuSet::range(0, 23), {}};
-    std::unique_ptr<Engine> engine_;
+    std::unique_ptr<TargetParts> parts_;
 };
 
 }  // namespace wq::test

@@ -56,8 +56,8 @@ std::map<std::string, double> samples(const std::string& text) {
 class MetricsTest : public test::ExperimentRig {
   protected:
     [[nodiscard]] std::string text() const {
-        return metrics_text(
-            {*engine_, *experiment_, *verdicts_, "running", facts_, machine_, 1'600'000'000, health_});
+        return metrics_text({parts_->engine, parts_->orders, *experiment_, *verdicts_, "running", facts_,
+                             machine_, 1'600'000'000, health_});
     }
     [[nodiscard]] std::map<std::string, double> metrics() const { return samples(text()); }
     [[nodiscard]] double value(const std::string& series) const {
@@ -79,7 +79,7 @@ class MetricsTest : public test::ExperimentRig {
     // A verdict for this kernel and topology.
     [[nodiscard]] VerdictRecord verdict(const std::string& kind, std::int64_t time) const {
         VerdictRecord r;
-        r.key = test::key_of(kind, kernel_key(kernel_), engine_->snapshot().fingerprint);
+        r.key = test::key_of(kind, kernel_key(kernel_), parts_->targets.snapshot().fingerprint);
         r.time = time;
         r.outcome = Judgement::regressed;
         r.standing = {"latency", 9, 4.5, -2, {25, Effect::Interval{12.5, 50}}};
@@ -118,7 +118,7 @@ TEST_F(MetricsTest, TheDaemonAndItsPolicy) {
 }
 
 TEST_F(MetricsTest, TargetsThatWeHaveAHandInAreNamed) {
-    ASSERT_TRUE(engine_->pin("kcryptd", "numa"));
+    ASSERT_TRUE(parts_->orders.pin("kcryptd", "numa"));
     set_scope("writeback", "cpu");
     reconcile();
     EXPECT_EQ(value("wq_tuned_target_state{target=\"kcryptd\",state=\"pinned\"}"), 1);
@@ -132,7 +132,7 @@ TEST_F(MetricsTest, ManyTargetsAreOnlyCountedAndThoseThatWantAnEyeAreNamedFirst)
     for (int i = 0; i < 300; i++) add("many" + std::to_string(i));
     files_->on_write = [](const std::string& name, const auto&) { return name == "many99" ? EINVAL : 0; };
     auto policy = rule_for_all(fixed(Scope::smt));
-    engine_->set_policy(policy);
+    parts_->engine.set_policy(policy);
     reconcile();
     const auto all = metrics();
     EXPECT_EQ(all.at("wq_tuned_targets{state=\"set\"}"), 301);

@@ -13,7 +13,6 @@
 #include "fake_log.h"
 #include "fake_machine.h"
 #include "service/restorer.h"
-#include "targets/engine.h"
 
 namespace wq::ctl {
 namespace {
@@ -125,14 +124,14 @@ struct RandomHost {
 struct Daemon {
     Daemon(const Options& options, const Topology& topology)
         : paths{options.root},
-          engine({files, store, log, [&] { return topology; }, [](const auto&) { return false; }, verdicts,
-                  wall_clock, &ledger},
-                 kernel_of(options)),
-          off(why_switched_off(engine.kernel(), paths)) {
-        engine.name_only(read_named_only(paths));
-        engine.observe(off);
-        engine.set_policy(load_installed_policy(options.root, {}, facts_of(options)).value());
-        engine.look();
+          parts({files, store, log, [&] { return topology; }, [](const auto&) { return false; }, verdicts,
+                 wall_clock, &ledger},
+                kernel_of(options)),
+          off(why_switched_off(parts.targets.kernel(), paths)) {
+        parts.targets.name_only(read_named_only(paths));
+        parts.targets.observe(off);
+        parts.engine.set_policy(load_installed_policy(options.root, {}, facts_of(options)).value());
+        parts.engine.look();
     }
     Paths paths;
     WorkqueueFs files{paths};
@@ -140,7 +139,7 @@ struct Daemon {
     test::FakeLog log;
     VerdictStore verdicts{paths.verdicts()};
     Ledger ledger;
-    Engine engine;
+    test::TargetParts parts;
     std::string off;  // the kill switch that is on
 };
 
@@ -194,16 +193,16 @@ void check(RandomHost& host, const Cpus& cpus, bool with_text) {
     for (std::size_t i = 0; i < plans.size(); i++) {
         const std::string name = plans[i]["name"];
         SCOPED_TRACE(name);
-        check_target(plans[i], experiments["targets"][i], states[name], daemon.engine.targets().at(name),
+        check_target(plans[i], experiments["targets"][i], states[name], daemon.parts.targets.all().at(name),
                      host.names(name));
         compared += plans[i]["would_compare"].empty() ? 0 : 1;
         unless_named += has(plans[i]["reason"], kUnlessNamed) ? 1 : 0;
     }
     const std::string held = text_of(experiments["held_back"]);
     const std::string absent = told["daemon"]["reason"];
-    Conditions all =
-        read_conditions(daemon.paths, daemon.engine.kernel(), daemon.engine.policy(), daemon.off);
-    all.pods_unknown = daemon.engine.snapshot().pods_unknown;
+    Conditions all = read_conditions(daemon.paths, daemon.parts.targets.kernel(),
+                                     daemon.parts.targets.policy(), daemon.off);
+    all.pods_unknown = daemon.parts.targets.snapshot().pods_unknown;
     EXPECT_EQ(why_no_slot(all), held) << "as Experiment::why_no_slot()";
     EXPECT_EQ(told["daemon"]["mode"], experiments["mode"]);
     EXPECT_TRUE(has(absent, daemon.off)) << absent;

@@ -150,8 +150,8 @@ void Walk::stop() {
     const bool done = world_.run(
         [&] {
             for (const std::string& name : OwnershipWorld::kNames)
-                if (world_.is_on_trial(name)) world_.engine()->leave_slot({name});
-            if (!restarting) keep ? world_.engine()->keep_all() : world_.engine()->restore_all();
+                if (world_.is_on_trial(name)) world_.parts()->slots.leave({name});
+            if (!restarting) keep ? world_.parts()->engine.keep_all() : world_.parts()->engine.restore_all();
         },
         true);
     if (!done) {
@@ -193,27 +193,28 @@ void Walk::order() {
         case 1: {
             const std::string word = random_word();
             return run(
-                fmt::format("pin {} {}", name, word), [&] { (void)world_.engine()->pin(name, word); }, true);
+                fmt::format("pin {} {}", name, word), [&] { (void)world_.parts()->orders.pin(name, word); },
+                true);
         }
         case 2:
             return run(
-                "unpin " + name, [&] { (void)world_.engine()->unpin(name); }, true);
+                "unpin " + name, [&] { (void)world_.parts()->orders.unpin(name); }, true);
         case 3:
             return run(
-                "revert " + name, [&] { (void)world_.engine()->revert(name); }, true);
+                "revert " + name, [&] { (void)world_.parts()->orders.revert(name); }, true);
         default:
             if (world_.chance(70)) return;
             return run(
-                "revert all", [&] { (void)world_.engine()->revert(std::nullopt); }, true);
+                "revert all", [&] { (void)world_.parts()->orders.revert(std::nullopt); }, true);
     }
 }
 
 // Makes one call of a trial: its begin, a switch to an arm, or its end.
 void Walk::trial() {
-    Engine& engine = *world_.engine();
+    test::TargetParts& parts = *world_.parts();
     const std::string name = random_name();
-    const auto found = engine.targets().find(name);
-    if (found == engine.targets().end()) return;
+    const auto found = parts.targets.all().find(name);
+    if (found == parts.targets.all().end()) return;
     const Workqueue before = found->second.before_us();
     const auto& scopes = world_.kernel().scopes;
     const Arms arms{baseline_arm(before, found->second.plan),
@@ -222,20 +223,20 @@ void Walk::trial() {
         return run(
             fmt::format("trial of {}: {} against {}", name, arms.candidate.name(), arms.reference.name()),
             [&] {
-                if (engine.enter_slot({name}).front()) (void)test::switch_to(engine, name, arms.candidate);
+                if (parts.slots.enter({name}).front()) (void)test::switch_to(parts, name, arms.candidate);
             },
             true);
     if (world_.chance(30))
         return run(
-            "end of the trial of " + name, [&] { engine.leave_slot({name}); }, true);
+            "end of the trial of " + name, [&] { parts.slots.leave({name}); }, true);
     const Arm arm = world_.chance(50) ? arms.reference : arms.candidate;
     run(
-        fmt::format("{} goes to {}", name, arm.name()), [&] { (void)test::switch_to(engine, name, arm); },
+        fmt::format("{} goes to {}", name, arm.name()), [&] { (void)test::switch_to(parts, name, arm); },
         true);
 }
 
 void Walk::step_running() {
-    Engine& engine = *world_.engine();
+    test::TargetParts& parts = *world_.parts();
     const auto dice = world_.below(100);
     if (dice < 25) {
         run(
@@ -263,7 +264,7 @@ void Walk::step_running() {
     }
     if (dice < 92) {
         observing_ = !observing_;
-        engine.observe(observing_ ? "switched off" : "");
+        parts.targets.observe(observing_ ? "switched off" : "");
         return run(
             observing_ ? "switched off" : "switched on", [&] { world_.reconcile(); }, true);
     }
@@ -287,7 +288,7 @@ void Walk::step_stopped() {
 }
 
 void Walk::step() {
-    if (world_.engine() == nullptr) return step_stopped();
+    if (world_.parts() == nullptr) return step_stopped();
     step_running();
 }
 

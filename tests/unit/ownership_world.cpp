@@ -116,8 +116,8 @@ OwnershipWorld::OwnershipWorld(std::uint64_t seed)
 OwnershipWorld::~OwnershipWorld() = default;
 
 bool OwnershipWorld::is_on_trial(const std::string& name) const {
-    const auto found = engine_->targets().find(name);
-    return found != engine_->targets().end() && found->second.in_slot;
+    const auto found = parts_->targets.all().find(name);
+    return found != parts_->targets.all().end() && found->second.in_slot;
 }
 
 void OwnershipWorld::fault(const std::string& text) {
@@ -208,7 +208,7 @@ void OwnershipWorld::changed(const std::string& name, Knob which, const std::str
     if (!entry) return;  // not ours: it becomes the next baseline
     const std::string baseline = baseline_of(entry);
     // A value that we announced, and may or may not have written yet, cannot be told from ours.
-    const bool unsure = in_operation_ || (!engine_ && claims(entry, baseline));
+    const bool unsure = in_operation_ || (!parts_ && claims(entry, baseline));
     if (value == baseline && (file.writer != Writer::ours || unsure))
         file.writer = Writer::kernel;
     else if (unsure && claims(entry, value))
@@ -255,39 +255,39 @@ void OwnershipWorld::start() {
         if (store_->find(name) == nullptr) target.touched = false;
         if (store_->find(name, Knob::mask) == nullptr) target.mask_touched = false;
     }
-    engine_ = std::make_unique<Engine>(
-        Engine::Edges{*files_, *store_, log_, [this]() -> Result<Topology> { return topology_; },
-                      [](const std::string&) { return false; }, verdicts_,
-                      [] { return std::int64_t{1'700'000'000}; }, &ledger_, nullptr,
-                      [this] { return cpus_; }},
+    parts_ = std::make_unique<TargetParts>(
+        Targets::Edges{*files_, *store_, log_, [this]() -> Result<Topology> { return topology_; },
+                       [](const std::string&) { return false; }, verdicts_,
+                       [] { return std::int64_t{1'700'000'000}; }, &ledger_, nullptr,
+                       [this] { return cpus_; }},
         kernel_);
-    engine_->set_policy(policy_);
+    parts_->engine.set_policy(policy_);
     refused_ = false;
 }
 
 void OwnershipWorld::lose() {
-    engine_.reset();
+    parts_.reset();
 }
 
 void OwnershipWorld::reconcile() {
-    engine_->reconcile();
+    parts_->engine.reconcile();
 }
 
 void OwnershipWorld::look() {
-    engine_->look();
+    parts_->engine.look();
     (void)store_->save();
 }
 
 // At a reload, a baseline that an external writer restored counts as the kernel's value again.
 void OwnershipWorld::reload(Policy policy) {
     policy_ = std::move(policy);
-    if (!engine_) return;
+    if (!parts_) return;
     for (auto& [name, target] : model_)
         for (const Knob which : kFiles)
             if (const auto entry = on_disk(name, which);
                 entry && target.of(which).value == baseline_of(entry))
                 target.of(which).writer = Writer::kernel;
-    engine_->set_policy(policy_);
+    parts_->engine.set_policy(policy_);
     refused_ = false;
 }
 
@@ -365,8 +365,8 @@ void OwnershipWorld::check_file(const std::string& name, Knob which, bool looked
 
 // Checks that the files agree with the state of the target, unless a write was refused.
 void OwnershipWorld::check_state(const std::string& name) {
-    const auto found = engine_->targets().find(name);
-    if (found == engine_->targets().end() || refused_) return;
+    const auto found = parts_->targets.all().find(name);
+    if (found == parts_->targets.all().end() || refused_) return;
     const Target& target = found->second;
     const ModelTarget& model = model_.at(name);
     const std::string what = fmt::format("{} is {}: ", name, name_of(target.state));
@@ -397,10 +397,10 @@ void OwnershipWorld::check_state(const std::string& name) {
 }
 
 void OwnershipWorld::check_mask_state(const std::string& name) {
-    const auto found = engine_->masks().masks().find(name);
+    const auto found = parts_->engine.masks().masks().find(name);
     const ModelTarget& model = model_.at(name);
     if (refused_) return;
-    if (found == engine_->masks().masks().end()) {
+    if (found == parts_->engine.masks().masks().end()) {
         if (model.mask.writer == Writer::ours) fault(name + ": a mask of ours, which is not shown");
         return;
     }
@@ -419,7 +419,7 @@ void OwnershipWorld::check_mask_state(const std::string& name) {
 // Once the daemon has taken what others wrote, it writes nothing more by itself, and neither does the next
 // one.
 void OwnershipWorld::check_quiet(bool restart) {
-    if (!engine_ || refused_ || !wrong_.empty()) return;
+    if (!parts_ || refused_ || !wrong_.empty()) return;
     reconcile();
     const unsigned before = writes_;
     const std::size_t said = log_.lines.size();
@@ -433,7 +433,7 @@ void OwnershipWorld::check(bool looked) {
     for (const std::string& name : kNames) {
         for (const Knob which : kFiles)
             if (has(name, which)) check_file(name, which, looked);
-        if (!looked || !engine_) continue;
+        if (!looked || !parts_) continue;
         check_state(name);
         if (has(name, Knob::mask)) check_mask_state(name);
     }

@@ -13,7 +13,6 @@
 #include "fake_log.h"
 #include "fake_machine.h"
 #include "owned/owned.h"
-#include "targets/engine.h"
 
 namespace wq::test {
 
@@ -58,7 +57,7 @@ class OwnershipWorld {
     [[nodiscard]] std::uint64_t below(std::uint64_t n) { return random_() % n; }
     [[nodiscard]] bool chance(unsigned percent) { return below(100) < percent; }
     [[nodiscard]] const std::string& wrong() const { return wrong_; }
-    [[nodiscard]] Engine* engine() { return engine_.get(); }
+    [[nodiscard]] TargetParts* parts() { return parts_.get(); }
     void reconcile();  // as the daemon: masks, then scopes
     void look();       // at all files, and saves what was found
     [[nodiscard]] const Policy& policy() const { return policy_; }
@@ -110,7 +109,7 @@ class OwnershipWorld {
     VerdictStore verdicts_;
     std::unique_ptr<Kernel> files_;
     std::unique_ptr<OwnedStore> store_;
-    std::unique_ptr<Engine> engine_;
+    std::unique_ptr<TargetParts> parts_;
     Ledger ledger_;  // empty
     HostCpus cpus_{CpuSet::range(0, 23), {}};
     std::map<std::string, ModelTarget> model_;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "fake_rig.h"
+#include "service/status.h"
 
 namespace wq {
 namespace {
@@ -143,27 +144,27 @@ class OldKernel : public test::Rig {
 };
 
 TEST_F(OldKernel, IsLeftAloneQuietly) {
-    engine_->reconcile();
-    engine_->reconcile();
+    parts_->engine.reconcile();
+    parts_->engine.reconcile();
     EXPECT_EQ(asked(), 0U);
     EXPECT_TRUE(log_.lines.empty());
-    EXPECT_TRUE(engine_->targets().empty());
-    EXPECT_THAT(engine_->summary(),
+    EXPECT_TRUE(parts_->targets.all().empty());
+    EXPECT_THAT(summary_of(parts_->targets),
                 testing::StartsWith("observing: this kernel has no affinity scopes: 6.6 or later is needed"));
-    const auto pinned = engine_->pin("kcryptd", "smt");
+    const auto pinned = parts_->orders.pin("kcryptd", "smt");
     ASSERT_FALSE(pinned);
     EXPECT_THAT(pinned.error().text, testing::HasSubstr("has no affinity scopes"));
-    engine_->restore_all();
+    parts_->engine.restore_all();
     EXPECT_TRUE(log_.lines.empty());
 }
 
 TEST_F(OldKernel, WithoutAnyWorkqueueIsLeftAloneQuietly) {
     tree_.remove("sys");
-    engine_->reconcile();
-    engine_->restore_all();
-    EXPECT_TRUE(engine_->targets().empty());
+    parts_->engine.reconcile();
+    parts_->engine.restore_all();
+    EXPECT_TRUE(parts_->targets.all().empty());
     EXPECT_TRUE(log_.lines.empty());
-    EXPECT_THAT(engine_->summary(), testing::HasSubstr("no workqueues to tune"));
+    EXPECT_THAT(summary_of(parts_->targets), testing::HasSubstr("no workqueues to tune"));
 }
 
 }  // namespace

@@ -307,7 +307,7 @@ constexpr const char* kError = "/etc/a.toml:6:1: unknown key \"scop\"";
 
 class PolicyStateTest : public test::Rig {
   protected:
-    json status(const PolicyState& policy) { return status_json(*engine_, nullptr, "running", policy); }
+    json status(const PolicyState& policy) { return status_json(parts_->engine, nullptr, "running", policy); }
     // What the status says of POLICY.
     json said(const PolicyState& policy) { return status(policy)["daemon"]["policy"]; }
     static json is(const char* state, const json& error, int since, const json& in_force) {
@@ -332,10 +332,10 @@ TEST_F(PolicyStateTest, AfterAReloadThatFailedTheOldOneIsInForce) {
 }
 
 TEST_F(PolicyStateTest, AfterABrokenStartTargetsSayThatThereIsNoPolicy) {
-    engine_->set_policy(no_policy());
-    engine_->observe("the policy is broken");
+    parts_->engine.set_policy(no_policy());
+    parts_->targets.observe("the policy is broken");
     opted_out_ = {"writeback"};
-    engine_->reconcile();
+    parts_->engine.reconcile();
     PolicyState policy;
     policy.broken(kBroken, 2000);
     const json document = status(policy);
@@ -345,7 +345,7 @@ TEST_F(PolicyStateTest, AfterABrokenStartTargetsSayThatThereIsNoPolicy) {
     EXPECT_EQ(targets[1]["reason"], "cannot plan: invalid policy") << targets[1]["name"];
     EXPECT_THAT(targets[2]["reason"].get<std::string>(), HasSubstr("WQ_TUNED_IGNORE"))
         << "so it would be by any policy";
-    EXPECT_EQ(status_json(*engine_, nullptr, "running")["targets"][1]["reason"], "no rule matches");
+    EXPECT_EQ(status_json(parts_->engine, nullptr, "running")["targets"][1]["reason"], "no rule matches");
 }
 
 // The Parts of a daemon after its start.

@@ -23,7 +23,7 @@ using testing::HasSubstr;
 
 class ProgressTest : public test::ExperimentRig {
   protected:
-    [[nodiscard]] json status() const { return status_json(*engine_, experiment_.get(), "running"); }
+    [[nodiscard]] json status() const { return status_json(parts_->engine, experiment_.get(), "running"); }
     [[nodiscard]] json experiments() const { return status().at("daemon").at("experiments"); }
     [[nodiscard]] json target_of(const std::string& name) const {
         const json document = status();
@@ -90,7 +90,7 @@ TEST_F(ProgressTest, EvidenceGrowsAndTheVerdictIsCounted) {
 // From `status`: before 16 pairs since the verdict, after them, after the watch took it back.
 TEST_F(ProgressTest, WorthIsMeasuredAfterTheVerdict) {
     const auto worth = [&] {
-        return worth_json(*engine_, experiment_->ledger(), verdicts_->records(), wall_);
+        return worth_json(parts_->targets, experiment_->ledger(), verdicts_->records(), wall_);
     };
     start_alone();
     EXPECT_EQ(worth()["moved"], 0);
@@ -133,19 +133,21 @@ TEST_F(ProgressTest, WorthIsMeasuredAfterTheVerdict) {
 
 // An order and @default move targets that nothing is known of.
 TEST_F(ProgressTest, WorthCountsWhatAnOrderOrDefaultMoves) {
-    ASSERT_TRUE(engine_->pin("kcryptd", "smt"));
-    json now = worth_json(*engine_, experiment_->ledger(), {}, wall_);
+    ASSERT_TRUE(parts_->orders.pin("kcryptd", "smt"));
+    json now = worth_json(parts_->targets, experiment_->ledger(), {}, wall_);
     EXPECT_EQ(now["moved"], 1);
     EXPECT_TRUE(now["classes"].empty());
-    ASSERT_TRUE(engine_->unpin("kcryptd"));
-    ASSERT_TRUE(engine_->pin(kDefaultTarget, "smt"));
+    ASSERT_TRUE(parts_->orders.unpin("kcryptd"));
+    ASSERT_TRUE(parts_->orders.pin(kDefaultTarget, "smt"));
     reconcile();
-    EXPECT_EQ(worth_json(*engine_, experiment_->ledger(), {}, wall_)["moved"], 3) << "with its two followers";
-    ASSERT_TRUE(engine_->unpin(kDefaultTarget));
+    EXPECT_EQ(worth_json(parts_->targets, experiment_->ledger(), {}, wall_)["moved"], 3)
+        << "with its two followers";
+    ASSERT_TRUE(parts_->orders.unpin(kDefaultTarget));
     reconcile();
     set_scope("writeback", "cpu");
     reconcile();
-    EXPECT_EQ(worth_json(*engine_, experiment_->ledger(), {}, wall_)["moved"], 0) << "an external writer's";
+    EXPECT_EQ(worth_json(parts_->targets, experiment_->ledger(), {}, wall_)["moved"], 0)
+        << "an external writer's";
 }
 
 TEST(ProgressText, SaysTheOddsAndWhenTheNextPairComes) {

@@ -40,11 +40,11 @@ void add_host(json& document, const Paths& paths, const KernelInfo& kernel, cons
 
 // Takes from DOCUMENT what holds with a daemon alone. OURS_KNOWN: whether it is known what is still ours;
 // else the current value of a file may be.
-void take_out(json& document, const Engine& engine, bool ours_known) {
+void take_out(json& document, const Targets& targets, bool ours_known) {
     for (json& target : document["targets"]) {
         if (target["state"] != name_of(State::waiting)) continue;  // nobody waits
         target["state"] = nullptr;
-        target["reason"] = engine.targets().at(target["name"]).plan.reason;
+        target["reason"] = targets.all().at(target["name"]).plan.reason;
     }
     std::ranges::sort(document["targets"].get_ref<json::array_t&>(), natural_less,
                       [](const json& target) { return target["name"].get<std::string>(); });
@@ -73,18 +73,19 @@ json absent_status(const Options& options, std::string why) {
     const auto opted_out = [&](const std::string& name) -> std::optional<bool> {
         return options.root.empty() && udev_opted_out(name);
     };
-    Engine engine({files, store, quiet, [&] { return read_topology("live", options.root); }, opted_out,
-                   verdicts, wall_clock, &ledger, nullptr, [&] { return read_cpus_now(paths); }},
-                  std::move(kernel));
+    Targets targets({files, store, quiet, [&] { return read_topology("live", options.root); }, opted_out,
+                     verdicts, wall_clock, &ledger, nullptr, [&] { return read_cpus_now(paths); }},
+                    std::move(kernel));
+    Engine engine(targets);
     const auto add = [&why](const std::string& more) { why += (why.empty() ? "" : ", and ") + more; };
-    engine.name_only(read_named_only(paths));
-    if (const std::string off = why_switched_off(engine.kernel(), paths); !off.empty()) add(off);
+    targets.name_only(read_named_only(paths));
+    if (const std::string off = why_switched_off(targets.kernel(), paths); !off.empty()) add(off);
     if (is_paused(paths)) add(kPaused);
     auto policy = load_installed_policy(options.root, options.config, facts_of(options));
     PolicyState on_disk;
     if (!policy) on_disk.error = policy.error().front().text();
     if (!policy) add("the policy is broken");
-    if (const std::string lacks = lacks_scopes(engine.kernel()); !lacks.empty()) add(lacks);
+    if (const std::string lacks = lacks_scopes(targets.kernel()); !lacks.empty()) add(lacks);
     const auto unread = [&](const char* record, const auto& read) {
         if (!read) add(fmt::format("{} cannot be read: {}", record, read.error().text));
     };
@@ -92,16 +93,16 @@ json absent_status(const Options& options, std::string why) {
     unread("the verdicts", verdicts_read);
     unread("the ledger", ledger_read);
     engine.set_policy(policy ? std::move(*policy) : no_policy());
-    engine.measure_by(measures_of(engine.policy().judge, true, ledger.lacks, scheduler_in_force(paths)));
-    engine.observe("not running");
+    targets.measure_by(measures_of(targets.policy().judge, true, ledger.lacks, scheduler_in_force(paths)));
+    targets.observe("not running");
     engine.look();
     json document = status_json(engine, nullptr, "absent", on_disk);
     document["daemon"]["reason"] = why;
-    document["worth"] = worth_json(engine, ledger, verdicts.records(), wall_clock());
+    document["worth"] = worth_json(targets, ledger, verdicts.records(), wall_clock());
     document["isolation"] = isolation_json(read_isolation(paths));
-    add_host(document, paths, engine.kernel(), engine.snapshot().topology());
+    add_host(document, paths, targets.kernel(), targets.snapshot().topology());
     if (!on_disk.error.empty()) document["daemon"]["mode"] = nullptr;
-    take_out(document, engine, loaded.has_value());
+    take_out(document, targets, loaded.has_value());
     return document;
 }
 
