@@ -87,7 +87,7 @@ for seconds in 0.05 0.15 0.3 0.5 0.8 1.1 1.5 2 2.7 3.5; do
     # Before it installs its signal handlers, SIGTERM just kills it. Its group has fio, which it may be asking for its version.
     case $signal:$code in
       KILL:137 | TERM:143) ;;
-      TERM:1) grep -qE "^wq-tunectl: (interrupted|fio --version: killed) by SIGTERM" "$here/err" || fail "its last words: $(cat "$here/err")" ;;
+      TERM:1) grep -qE "^wq-tunectl: (interrupted|fio( --version)?: killed) by SIGTERM" "$here/err" || fail "its last words: $(cat "$here/err")" ;;
       *) fail "SIG$signal after $seconds s: exit code $code: $(cat "$here/err")" ;;
     esac
   done
