@@ -273,7 +273,7 @@ follow_cost() {
   local word value
   while :; do
     read -r word _ <"$workqueues/$wq/affinity_scope"
-    read -r value <$under
+    read -r value <$under || continue # empty while a check writes it
     if [ "$word" = "$1" ]; then echo "$value"; else echo "10$((RANDOM % 10))"; fi 1<>$cost
     read -rt 0.02 _ || true
   done <>/run/wq-tests/never
