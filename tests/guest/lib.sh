@@ -293,7 +293,7 @@ load_off() {
   kill "$load" 2>/dev/null || true
   wait "$load" 2>/dev/null || true
 }
-load_c0() { load_on c0; trap load_off EXIT; } # until the check ends
+load_c0() { load_on c0 "${writers:-2}"; trap load_off EXIT; } # until the check ends
 
 verdicts=/var/lib/wq-tuned/verdicts.log
 ledger=/var/lib/wq-tuned/ledger.json

@@ -18,7 +18,7 @@ word() { # the last row of `history`, and the e-value
 
 step "dm-crypt with four writers on eight one-CPU sockets: the kernel makes a pool for each CPU"
 crypt_c0
-trap load_off EXIT; load_on c0 4 # with two, the emulator's two CPUs decide whether the guard `cpu` allows the gain
+writers=4 load_c0 # with two, the emulator's two CPUs decide whether the guard `cpu` allows the gain
 note "$wq: $(cat "$workqueues/$wq/affinity_scope")"
 
 step "the shipped policy, with shorter times alone added"

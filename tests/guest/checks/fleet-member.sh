@@ -18,8 +18,7 @@ ${pairs:+max_pairs = $pairs}
 EOF
 
 crypt_c0
-load_on c0 4 # as in demo.sh: with two writers the emulator decides whether the guard `cpu` allows the gain
-trap load_off EXIT
+writers=4 load_c0 # as in demo.sh: with two writers the emulator decides whether the guard `cpu` allows the gain
 began=$SECONDS
 systemctl start wq-tuned
 # Other workqueues may be busy too, and have a verdict earlier.
