@@ -142,7 +142,7 @@ class SlotRun {
         std::vector<double> others;  // differences in time of the slot's other targets
     };
 
-    // MEMBERS have entered the slot of the engine. Draws their coins.
+    // MEMBERS have entered the slot (SlotWriter::enter()). Draws their coins.
     SlotRun(const ExperimentEdges& edges, Counting& counting, std::vector<Member> members,
             const SlotTimes& times);
     SlotRun(const SlotRun&) = delete;  // Left and Done point to the members

@@ -124,7 +124,7 @@ class Service {
     unsigned ticks_ = 0;                   // since the last look at all targets
     bool events_lost_ = false;             // since then
     bool switched_off_ = false;            // by a kill switch
-    std::optional<std::string> observed_;  // Engine::observing() at the last check; empty at the start
+    std::optional<std::string> observed_;  // Targets::observing() at the last check; empty at the start
 };
 
 }  // namespace wq

@@ -14,7 +14,7 @@ namespace wq {
 
 // Conditions on this host that may prevent a slot now.
 struct Conditions {
-    std::string observing = {};     // Engine::observing()
+    std::string observing = {};     // Targets::observing()
     std::string pods_unknown = {};  // Snapshot::pods_unknown
     std::string ledger_error = {};  // why the ledger cannot be saved; "" if it can
     bool paused = false;

@@ -9,13 +9,14 @@
 
 namespace wq {
 
-// Makes the kernel hold what is decided (decide() in targets/target.h) for targets and masks. All that reach
-// the kernel go through its Reconciler: policy and ledger here, orders (targets/orders.h), slots
+// Makes the kernel hold what is decided (decide() in targets/target.h) for targets and masks. All but
+// restore_all() goes through its Reconciler: policy and ledger here, orders (targets/orders.h), slots
 // (targets/slot_writer.h).
 class Engine {
   public:
     // TARGETS must outlive it.
     explicit Engine(Targets& targets);
+    Engine(const Engine&) = delete;  // the parts have references to each other
 
     [[nodiscard]] Targets& targets() { return targets_; }
     [[nodiscard]] const Targets& targets() const { return targets_; }

@@ -16,10 +16,6 @@ struct Job {
     Wish wish;
 };
 
-// Leaves ITEM to the external writer who wrote TEXT, until a reload. If the other one of word and strictness
-// is ours, it is still put back at the end.
-void leave_to_writer(Managed& item, const std::string& text, TargetLog& log);
-
 // Carries out wishes about targets and masks; results go into the items, their entries and the journal.
 class Reconciler {
   public:

@@ -239,4 +239,18 @@ Shown as_found(const Managed& item, const Wish& wish, const std::string& unsaved
     return wish.shown();
 }
 
+void leave_to_writer(Managed& item, const std::string& text, TargetLog& log) {
+    Owned& entry = *item.entry();
+    entry.external = true;
+    entry.end_slot();
+    item.external = text;
+    item.show(left_to_writer(item));
+    const FileWords& words = words_of(entry);
+    log.write(LOG_NOTICE, words.external, item.name(),
+              fmt::format("{}holds {}, which an external writer wrote; it is left alone until the baseline "
+                          "is back and the policy is reloaded",
+                          words.label, item.file() == Knob::mask ? "CPUs " + text : "'" + text + "'"),
+              {{words.new_field, plain(item.file(), item.values().main)}});
+}
+
 }  // namespace wq

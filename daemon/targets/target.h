@@ -205,6 +205,10 @@ Shown held_by_order(const Owned& entry);
 // State and reason of ITEM while it is left to an external writer.
 Shown left_to_writer(const Managed& item);
 
+// Leaves ITEM to the external writer who wrote TEXT, until a reload. If the other one of word and strictness
+// is ours, it is still put back at the end.
+void leave_to_writer(Managed& item, const std::string& text, TargetLog& log);
+
 // A wish for the baseline, and one to write nothing.
 Wish baseline(State state, std::string reason);
 Wish hands_off(Shown shown);

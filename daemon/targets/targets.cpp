@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <set>
 
-#include "targets/reconciler.h"
-
 namespace wq {
 namespace {
 

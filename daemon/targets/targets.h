@@ -54,7 +54,8 @@ class Targets {
     // Why @default must not be moved; "" if it may be.
     [[nodiscard]] const std::string& default_stays() const { return default_stays_; }
 
-    // Forgets refusals, orders to revert and external writers, so that these targets are decided again.
+    // For Engine::set_policy(), which has the masks too. Forgets refusals, orders to revert and external
+    // writers, so that these targets are decided again.
     void set_policy(Policy policy);
     // Policy::expire(), for the next pass.
     bool expire(std::int64_t now) { return policy_.expire(now); }
@@ -62,7 +63,7 @@ class Targets {
     void observe(std::string why) { observe_why_ = std::move(why); }
     void name_only(NamedOnly what) { named_only_ = std::move(what); }
     void measure_by(Measures measures) { keys_.measure_by(std::move(measures)); }
-    // Call after an event of the machine: the next look takes CHANGE into account.
+    // For Engine::changed(): the next look takes CHANGE into account.
     void changed(Udev::Change change);
 
     // Looks at every target, and plans.
