@@ -16,6 +16,9 @@ mount -o noatime /dev/mapper/state $store
 disk_stops() { dmsetup suspend --noflush --nolockfs state; }
 disk_goes_on() { dmsetup resume state; }
 
+# In an emulator writes are slow, and a window may have 10 s so that they take 1% of it; a daemon that waits for the
+# disk would keep the candidate for the 25 s of the second stand.
+most_in_place=$((15000 * ${patience:-1}))
 # The cost is worse while the candidate is in place, unless the file `even` exists. Also records the longest
 # time, in ms, for which the candidate was in place.
 cost=/run/wq-tests/cost longest=/run/wq-tests/longest even=/run/wq-tests/even
@@ -36,7 +39,7 @@ follow_scope() {
       : "${since:=$now}"
       read -r most <$longest || most=0
       [ $((now - since)) -le "$most" ] || echo $((now - since)) >$longest
-      if [ $((now - since)) -gt $((3000 * ${patience:-1})) ] && [ "$told" != "$since" ]; then # What does the daemon wait for?
+      if [ $((now - since)) -gt $most_in_place ] && [ "$told" != "$since" ]; then # What does the daemon wait for?
         told=$since
         for thread in /proc/"$(pidof wq-tuned)"/task/*; do
           note "in place for $((now - since)) ms: $(grep State "$thread/status") $(head -n 4 "$thread/stack" | tr '\n' ' ')"
@@ -94,7 +97,7 @@ disk_stops
 wait_until 120 reason_has "the disk has not answered" || fail "reason: $(target "$wq" reason)"
 note "status: $(target "$wq" reason)"
 # A slot needs only /run: a pair may have been measured before the ledger's first write.
-[ "$(cat $longest)" -le $((3200 * ${patience:-1})) ] || fail "the candidate was in place for $(cat $longest) ms"
+[ "$(cat $longest)" -le $most_in_place ] || fail "the candidate was in place for $(cat $longest) ms"
 note "ok: the candidate was in place for $(cat $longest) ms"
 expect_scope "$wq" default
 echo 0 >$longest
@@ -110,7 +113,7 @@ rm -r $even ${store:?}/*
 systemctl start wq-tuned
 
 # If the baseline was in place at the verdict, nothing had to be taken back: then try again.
-for stand in 8 20; do
+for stand in 8 25; do
   # shellcheck disable=SC2034
   for try in 1 2 3 4 5 6 7 8; do
     wait_until 120 has_pairs "$wq" 2 || fail "no second pair: $(target "$wq" reason)"
@@ -128,9 +131,8 @@ for stand in 8 20; do
     wait_until 10 ended 1 || fail "the verdict is not on disk"
     check_eq "the verdict on disk" regressed "$(verdict verdict)"
     check_eq "restarts by the watchdog" 0 "$(restarts)"
-    # A window takes a second, and 200 ms of washout follow the last window of a pair.
-    [ "$(cat $longest)" -le $((3200 * ${patience:-1})) ] || fail "the candidate was in place for $(cat $longest) ms"
-    note "ok: $stand s: the candidate was in place for $(cat $longest) ms at most, of windows of 1000"
+    [ "$(cat $longest)" -le $most_in_place ] || fail "the candidate was in place for $(cat $longest) ms"
+    note "ok: $stand s: the candidate was in place for $(cat $longest) ms at most"
     systemctl stop wq-tuned
     rm -r ${store:?}/*
     systemctl start wq-tuned
