@@ -23,7 +23,7 @@ sed -n "${rule##*:}p" $policy | grep -qxF '[[host.workqueue]]' || fail "$rule is
 evidence=$(sed -n "1,${rule##*:}p" $policy | grep '^# ' | tail -n 1)
 note "above $rule: $evidence"
 grep -qE -- '-> system, latency, better: E .* pairs of 4 hosts' <<<"$evidence" || fail "no evidence above the rule"
-wq-tunectl explain "$wq" | grep -q "^ *because  *[a-z]* -> system, latency, better: E " || fail "explain does not say why there is such a rule"
+wq-tunectl explain "$wq" | grep -q "^ *because  *[a-z_]* -> system, latency, better: E " || fail "explain does not say why there is such a rule"
 check_eq "the fleet's host table alone" "fleet 1:" "$(jq -r '[.hosts[] | select(.matches).name | .[0:8]] | join(" ")' <<<"$explained")"
 
 note "-- in force at once, and nothing else is"
