@@ -138,5 +138,6 @@ note "$(wc -l <$lost) windows were made late, $(status | jq .daemon.experiments.
 # others would be enough for `improved`, as above.
 [ "$(pairs_with '. > 0')" -ge 8 ] || fail "too few windows were lost"
 check_eq "restarts" 0 "$(systemctl show -P NRestarts wq-tuned)"
-[ "$(cat $longest)" -le $((7500 * ${patience:-1})) ] || fail "the candidate was in place for $(cat $longest) ms"
+# The daemon stood for up to that long, and then takes the candidate back at once: 4 s for an emulator's slow writes.
+[ "$(cat $longest)" -le $(($(cat $ordinary) * 6 / 5 + 500 + 4000 * ${patience:-1})) ] || fail "the candidate was in place for $(cat $longest) ms"
 end_load
