@@ -5,7 +5,7 @@
 . lib.sh
 
 mkdir -p /etc/wq-tuned/wq-tuned.toml.d
-printf 'judge.settle = "0s"\njudge.jitter = "0s"\njudge.recheck = "10s"\n' >/etc/wq-tuned/wq-tuned.toml.d/50-check.toml
+printf 'judge.settle = "0s"\njudge.jitter = "0s"\njudge.recheck = "10s"\njudge.budget = "1h"\n' >/etc/wq-tuned/wq-tuned.toml.d/50-check.toml
 crypt_open c0
 writers=4 load_c0
 systemctl start wq-tuned
