@@ -13,7 +13,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 tests/guest/stage.sh "$build" "$work/stage"
-run_in_guest "$work/boot" pictures --kernel 7.2 --smp 8,sockets=8,cores=1,threads=1 --stage "$work/stage" --timeout 1500
+run_in_guest "$work/boot" pictures --kernel 7.2 --smp 8,sockets=8,cores=1,threads=1 --stage "$work/stage" --timeout 1800
 brought_out "$work/boot" pictures status >"$work/status"
 brought_out "$work/boot" pictures report.html >"$work/report.html"
 
