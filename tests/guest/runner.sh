@@ -97,7 +97,7 @@ run_check() { # NAME
   [ $rc != 124 ] || echo "| timed out after $limit s" >&3
   if [ $rc != 0 ]; then
     { systemctl status wq-tuned --no-pager -n 0; journalctl -u wq-tuned -u wq-tuned-restore --no-pager -o short-monotonic \
-      --since "@${began%.*}" -n 60; } 2>&1 | sed 's/^/| journal: /' >&3
+      --since "@${began%.*}" | tail -n 60; } 2>&1 | sed 's/^/| journal: /' >&3
   fi
   stop_daemon >/dev/null 2>&1
   left=$(left_behind) # also of crypt devices, which reset removes
