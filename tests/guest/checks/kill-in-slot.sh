@@ -85,6 +85,7 @@ cut_off=$(jq 'if .running == null then 0 else 1 end' /run/wq-tuned/slot.json 2>/
 pairs=$(known_pairs)
 [ "$pairs" -ge $((start + 2)) ] || fail "pairs were lost: $pairs of $((start + 2))"
 systemctl start wq-tuned
+note "comparisons: $(jq -c '[.entries[] | [(.key | del(.partitions)), .columns[0].pairs]]' $ledger)" # if it knows others
 check_eq "it knows its pairs" $((pairs + cut_off)) "$(trial_of "$wq" pairs)"
 wait_until 60 has_pairs "$wq" $(($(ledger_pairs) + 1)) || fail "it does not go on: $(target "$wq" reason)"
 systemctl stop wq-tuned
