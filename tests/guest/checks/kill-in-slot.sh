@@ -43,7 +43,7 @@ expect_nothing_left() { # WHERE
 # A slot, from the start of the daemon to its stop.
 for call in write rename; do
   n=0 kills=0 known=""
-  rm -f $ledger /run/wq-tuned/pairs.json # it keeps the last 64 differences, and each kill adds one or two
+  rm -f $ledger /run/wq-tuned/pairs.json # the ledger keeps the last 64 differences; each kill adds one or two
   while :; do
     n=$((n + 1))
     [ $n -lt 60 ] || fail "no end: still killed at $call $n"
@@ -85,7 +85,7 @@ cut_off=$(jq 'if .running == null then 0 else 1 end' /run/wq-tuned/slot.json 2>/
 pairs=$(known_pairs)
 [ "$pairs" -ge $((start + 2)) ] || fail "pairs were lost: $pairs of $((start + 2))"
 systemctl start wq-tuned
-note "comparisons: $(jq -c '[.entries[] | [(.key | del(.partitions)), .columns[0].pairs]]' $ledger)" # if it knows others
+note "comparisons in the ledger: $(jq -c '[.entries[] | [(.key | del(.partitions)), .columns[0].pairs]]' $ledger)"
 check_eq "it knows its pairs" $((pairs + cut_off)) "$(trial_of "$wq" pairs)"
 wait_until 60 has_pairs "$wq" $(($(ledger_pairs) + 1)) || fail "it does not go on: $(target "$wq" reason)"
 systemctl stop wq-tuned

@@ -138,6 +138,6 @@ note "$(wc -l <$lost) windows were made late, $(status | jq .daemon.experiments.
 # others would be enough for `improved`, as above.
 [ "$(pairs_with '. > 0')" -ge 8 ] || fail "too few windows were lost"
 check_eq "restarts" 0 "$(systemctl show -P NRestarts wq-tuned)"
-# The daemon stood for up to that long, and then takes the candidate back at once: 4 s for an emulator's slow writes.
+# follow_scope stops the daemon for 1.2 times $ordinary and 500 ms. Then the daemon has 4 s, because an emulator writes slowly.
 [ "$(cat $longest)" -le $(($(cat $ordinary) * 6 / 5 + 500 + 4000 * ${patience:-1})) ] || fail "the candidate was in place for $(cat $longest) ms"
 end_load
