@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -105,16 +106,20 @@ class Names {
         return true;
     }
 
-    // Finds the mount of PATH in /proc/self/mountinfo, see proc_pid_mountinfo(5).
+    // Finds the mount of PATH in /proc/self/mountinfo, see proc_pid_mountinfo(5). The kernel writes
+    // blanks and backslashes there in octal.
     bool mount_point(const std::string& path) {
         std::istringstream mounts(read_file(paths_.proc() + "/self/mountinfo", 1U << 20U).value_or(""));
         std::string type;
         std::string source;
+        std::string escaped;
+        for (const char c : path)
+            escaped += std::strchr(" \t\n\\", c) ? fmt::format("\\{:03o}", c) : std::string(1, c);
         for (std::string line; std::getline(mounts, line);) {
             std::istringstream words(line);
             std::string word;
             for (int i = 0; i < 5; i++) words >> word;  // the fifth is the mount point
-            if (word != path) continue;
+            if (word != escaped) continue;
             while (words >> word && word != "-") {
             }
             words >> type >> source;  // the last of several mounts is the one that is seen
