@@ -119,8 +119,8 @@ holds "the default has the others alone" '.targets | (.[2].kernel - .[0].kernel 
 holds "so has its throughput" '.targets[2] | (.windows[0].throughput * .seconds - .windows[0].items | fabs) <= 0.1 * .windows[0].items + 20'
 
 note "-- two windows share the work between them, and a scope write strands nothing"
-counting "$wq" 10 --two
-load_mbs c0 6 2 >/run/wq-tests/mbs &
+counting "$wq" 16 --two
+load_mbs c0 11 2 >/run/wq-tests/mbs &
 load=$!
 sleep 2
 other_scope >"$workqueues/$wq/affinity_scope"
