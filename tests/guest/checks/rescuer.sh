@@ -44,7 +44,7 @@ echo 1 >$event/enable
 
 rescued() { grep -c "workqueue_execute_start" $tracing/trace || true; }
 # Each scope has new pools with few kworkers. The writers bring more items than these can run.
-for scope in cpu system cpu system cpu system cpu system; do
+for scope in cpu system cpu system; do
   wq-tunectl pin "$wq" $scope >/dev/null
   chrt -f 50 taskset -c 7 sh -c 'while :; do :; done' &
   hog=$!
