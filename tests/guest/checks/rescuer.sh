@@ -43,9 +43,10 @@ echo "${filter# || }" >$event/filter
 echo 1 >$event/enable
 
 rescued() { grep -c "workqueue_execute_start" $tracing/trace || true; }
-# Each scope has new pools with few kworkers. The writers bring more items than these can run.
-for scope in cpu system cpu system; do
-  wq-tunectl pin "$wq" $scope >/dev/null
+# Another nice value gives the workqueue pools of its own, which have one kworker each. Another scope does not: all unbound
+# workqueues share the pools of the same CPUs (wqattrs_equal()), and these have had time to make idle kworkers.
+for nice in 1 2 3 4; do
+  echo $nice >"/sys/devices/virtual/workqueue/$wq/nice"
   chrt -f 50 taskset -c 7 sh -c 'while :; do :; done' &
   hog=$!
   taskset -pc 7 $kthreadd >/dev/null
@@ -53,7 +54,7 @@ for scope in cpu system cpu system; do
   sleep 4
   free_kthreadd
   load_off
-  note "scope $scope: $(rescued) items so far"
+  note "nice $nice: $(rescued) items so far"
   [ "$(rescued)" -lt 10 ] || break
 done
 sleep 1 # the last items end
