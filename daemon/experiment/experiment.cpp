@@ -123,8 +123,7 @@ void Experiment::look() {
     const std::uint64_t now = edges_.clock.now();
     const Scheduler scheduler = this->scheduler();
     const std::vector<Taker> all = scheduler.takers();
-    const std::string host = why_no_slot();
-    edges_.book.waiting.why = "waiting: " + (host.empty() ? "not busy, or its next pair is not due" : host);
+    edges_.book.waiting.why.clear();
     if (all.empty()) return idle();
     if (const auto due = std::ranges::min(all, {}, &Taker::due).due; due > now + kLookTime) {
         look_at_ = due - kLookTime;
@@ -168,12 +167,8 @@ void Experiment::begin_slot(std::vector<Taker> takers) {
         counted.push_back({taker.name, members.back().inode});
         names.push_back(taker.name);
     }
-    const auto cannot_begin = [&](const Member& member, const Error& why) {
-        edges_.book.waiting.why = "waiting: " + why.text;
-        books_.cannot_begin(member, why);
-    };
     const auto attached = counting_.attach(counted, wanted_by(targets.keys().measures().counters));
-    if (!attached) return cannot_begin(members.front(), attached.error());
+    if (!attached) return books_.cannot_begin(members.front(), attached.error());
     if (const std::string limits = counting_.limits();
         counting_.works() && limits != targets.keys().measures().lacks) {
         measure_by(limits);  // work is counted differently than before: these are other comparisons
@@ -185,7 +180,7 @@ void Experiment::begin_slot(std::vector<Taker> takers) {
         if (entered[i])
             able.push_back(std::move(members[i]));
         else
-            cannot_begin(members[i], entered[i].error());
+            books_.cannot_begin(members[i], entered[i].error());
     if (able.empty()) return;
     held_ = true;
     const Taker& first = able.front().taker;

@@ -156,9 +156,9 @@ struct Notes {
 
 // What the experiments say about the targets that wait for a verdict.
 struct Waiting {
-    std::string why = "waiting for a comparison";  // why no pair is measured
-    std::string unjudged = {};                     // why no comparison can be measured here; "" if they can
-    std::set<std::string> compared = {};           // the targets whose dense comparisons are measured now
+    std::string why = {};                 // why the traffic is not known; "" if it is
+    std::string unjudged = {};            // why no comparison can be measured here; "" if they can
+    std::set<std::string> compared = {};  // the targets whose dense comparisons are measured now
     friend bool operator==(const Waiting&, const Waiting&) = default;
 };
 

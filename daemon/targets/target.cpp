@@ -139,7 +139,7 @@ Wish by_waiting(const Target& target, const Waiting& waiting, bool compared) {
     const Arm planned = planned_arm(target.before_us(), target.plan);
     const std::string& next = target.step.next ? target.step.next->candidate.word : planned.word;
     if (const Refusal* why = target.refusal_of(next)) return baseline(why->as, why->reason);
-    std::string reason = fmt::format("{}; plan: {}", waiting.why, target.plan.reason);
+    std::string reason = waiting.why + (waiting.why.empty() ? "" : "; ") + "plan: " + target.plan.reason;
     if (const Refusal* why = target.refusal_of(planned.word))
         reason += fmt::format("; '{}' was refused: {}", planned.word, why->reason);
     return baseline(compared ? State::comparing : State::waiting, std::move(reason));
@@ -151,7 +151,8 @@ Wish by_step(const Target& target, const Waiting& waiting) {
     if (step.kind == Step::Kind::waiting) return by_waiting(target, waiting, compared);
     const bool goes_on = step.course == Course::dense || step.course == Course::sparse;
     std::string said = step.said;
-    if (goes_on) said += waiting.unjudged.empty() ? "; " + waiting.why : "; not watched: " + waiting.unjudged;
+    if (goes_on && !waiting.unjudged.empty()) said += "; not watched: " + waiting.unjudged;
+    if (goes_on && waiting.unjudged.empty() && !waiting.why.empty()) said += "; " + waiting.why;
     const State state = compared                        ? State::comparing
                         : step.kind == Step::Kind::set  ? State::set
                         : step.kind == Step::Kind::kept ? State::kept

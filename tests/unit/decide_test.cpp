@@ -188,6 +188,7 @@ TEST(Decide, ByLedger) {
     const auto lost = [](Case& c) { c.step(Step::Kind::reverted, {}, "lost"); };
     check({
         {"waiting: waiting; plan: plan -> baseline", waiting},
+        {"waiting: plan: plan -> baseline", [&](Case& c) { waiting(c), c.all.waiting.why = ""; }},
         {"waiting: waiting; plan: plan -> baseline", [&](Case& c) { waiting(c), c.next(kDefault, kSmt); }},
         {"comparing: waiting; plan: plan -> baseline",
          [&](Case& c) { waiting(c), c.next(kDefault, kSmt), c.compared(); }},

@@ -373,7 +373,7 @@ void OwnershipWorld::check_state(const std::string& name) {
     if (target.state == State::external && !model.touched)
         fault(what + target.reason + ", but there was no external write");
     const bool waits = target.state == State::waiting &&  // and not: about to be applied
-                       (target.reason.starts_with("waiting") || target.reason.starts_with("observing"));
+                       (target.reason.starts_with("plan: ") || target.reason.starts_with("observing"));
     const bool resting = waits || target.state == State::leave || target.state == State::as_planned ||
                          target.state == State::reverted || target.state == State::unsupported ||
                          target.state == State::unmanaged;

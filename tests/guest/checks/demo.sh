@@ -37,8 +37,8 @@ half_way() { has_pairs "$wq" 6 || judged 1; }
 wait_until 120 half_way || true
 step "wq-tunectl status, meanwhile"
 wq-tunectl status
-wait_until 150 judged 1 || note "no verdict in time: $(target "$wq" reason)"
-first=$(judged 1 && word || echo "$wq: undecided so far: $(target "$wq" reason)")
+wait_until 150 judged 1 || note "no verdict in time: $(trial_of "$wq" reason)"
+first=$(judged 1 && word || echo "$wq: undecided so far: $(trial_of "$wq" reason)")
 [[ $first != *improved* ]] || wait_until 20 in_force || true
 step "the verdict, and what is in force"
 note "$first"
@@ -65,8 +65,8 @@ EOF
 before=$(count)
 follow
 systemctl start wq-tuned
-wait_until 150 judged $((before + 1)) || note "no verdict in time: $(target "$wq" reason)"
-second=$(judged $((before + 1)) && word || echo "$wq: undecided so far: $(target "$wq" reason)")
+wait_until 150 judged $((before + 1)) || note "no verdict in time: $(trial_of "$wq" reason)"
+second=$(judged $((before + 1)) && word || echo "$wq: undecided so far: $(trial_of "$wq" reason)")
 wait_until 20 in_force || true
 note "$second"
 note "$wq: $(scope_of "$wq")"

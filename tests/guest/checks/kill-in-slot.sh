@@ -50,7 +50,7 @@ for call in write rename; do
     armed "$call:$n"
     mark
     systemctl start wq-tuned 2>/dev/null || true
-    wait_until 60 pair_or_dead || fail "$call $n: no pairs: $(target "$wq" reason)"
+    wait_until 60 pair_or_dead || fail "$call $n: no pairs: $(trial_of "$wq" reason)"
     is_dead || systemctl stop wq-tuned || true
     expect_nothing_left "$call $n"
     case $(systemctl show -P Result wq-tuned) in
@@ -87,7 +87,7 @@ pairs=$(known_pairs)
 systemctl start wq-tuned
 note "comparisons in the ledger: $(jq -c '[.entries[] | [(.key | del(.partitions)), .columns[0].pairs]]' $ledger)"
 check_eq "it knows its pairs" $((pairs + cut_off)) "$(trial_of "$wq" pairs)"
-wait_until 60 has_pairs "$wq" $(($(ledger_pairs) + 1)) || fail "it does not go on: $(target "$wq" reason)"
+wait_until 60 has_pairs "$wq" $(($(ledger_pairs) + 1)) || fail "it does not go on: $(trial_of "$wq" reason)"
 systemctl stop wq-tuned
 expect_nothing_left "stop"
 expect_no_probes

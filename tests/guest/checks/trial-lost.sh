@@ -75,7 +75,7 @@ judge_load() {
   follow_scope "${@:2}" &
   follower=$!
   systemctl start wq-tuned
-  wait_until 700 ended 1 || fail "no verdict: $(target "$wq" reason)"
+  wait_until 700 ended 1 || fail "no verdict: $(trial_of "$wq" reason)"
 }
 end_load() {
   note "the candidate was in place for $(cat $longest) ms at most"

@@ -30,7 +30,7 @@ if [ -z "$pairs" ]; then
   load_on c0
   systemctl start wq-tuned
   on_disk() { [ "$(ledger_pairs)" -ge 5 ]; } # it is written once a minute
-  wait_until 240 on_disk || fail "$(ledger_pairs) pairs in the ledger: $(target "$wq" reason)"
+  wait_until 240 on_disk || fail "$(ledger_pairs) pairs in the ledger: $(trial_of "$wq" reason)"
   bring_out $ledger
   note "boot $boot_id: $(ledger_pairs) pairs on disk"
   sleep 1 # the output is out
@@ -47,7 +47,7 @@ expect_scope "$wq" default
 systemctl start wq-tuned
 check_eq "it knows its pairs" "$pairs" "$(trial_of "$wq" pairs)"
 load_on c0
-wait_until 120 has_pairs "$wq" $((pairs + 3)) || fail "it does not go on: $(target "$wq" reason)"
+wait_until 120 has_pairs "$wq" $((pairs + 3)) || fail "it does not go on: $(trial_of "$wq" reason)"
 wq-tunectl pause # the pair that runs is completed
 is_at_rest() { [ "$(status | jq .daemon.experiments.measuring)" = 0 ]; }
 wait_until 60 is_at_rest || fail "a pair does not end: $(wq-tunectl status)"

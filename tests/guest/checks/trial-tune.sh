@@ -49,7 +49,7 @@ done
 trial_policy auto
 systemctl start wq-tuned
 # Compares each candidate with the scope in force, until no comparison is dense any more.
-wait_until 60 has_pairs "$wq" 1 || fail "no pair: $(target "$wq" reason)"
+wait_until 60 has_pairs "$wq" 1 || fail "no pair: $(trial_of "$wq" reason)"
 settled() { [ "$(trial_of "$wq" course)" != dense ]; }
 wait_until 900 settled || fail "no end: $(wq-tunectl status)"
 wq-tunectl status

@@ -12,7 +12,7 @@ note "-- better: the kernel had a pool for each CPU, auto plans one"
 # Latency is counted, by probes, and cannot decide.
 window=600ms washout=100ms trial_policy auto "counters = [\"file:$cost\"]" 'guards = [{ counter = "latency", tolerance = "100%" }]'
 systemctl start wq-tuned
-wait_until 400 ended 1 || fail "no verdict: $(target "$wq" reason)"
+wait_until 400 ended 1 || fail "no verdict: $(trial_of "$wq" reason)"
 check_eq "the verdict" improved "$(verdict verdict)"
 note "$(verdict effect_percent)% in $(verdict pairs) pairs"
 pairs_of_latency=$(jq '[.entries[].columns[] | select(.counter == "latency").pairs] | max' $ledger)

@@ -26,7 +26,7 @@ some_wait() { [ "$(waiting)" -gt 0 ]; }
 systemctl start wq-tuned
 sleep 700 # [judge] settle: no slot begins in the first 10 min after boot
 some_wait || fail "no target waits: $(wq-tunectl status)"
-note "$(find "$workqueues" -mindepth 1 -maxdepth 1 | wc -l) workqueues, $(waiting) targets wait: $(target '@default' reason)"
+note "$(find "$workqueues" -mindepth 1 -maxdepth 1 | wc -l) workqueues, $(waiting) targets wait: $(trial_of '@default' reason)"
 measure waiting 300
 wq-tunectl pause # then nothing is looked at but at the watchdog's ticks
 sleep 20
