@@ -11,7 +11,8 @@
 #include "base/result.h"
 #include "state/described.h"
 
-// Every file of state of this project is a StateFile (replaced as a whole) or an AppendLog (grows by lines).
+// Every file that the project must read again is a StateFile (replaced as a whole) or an AppendLog (grows by
+// lines). Not these: marks, lists for one start, status.json and the metrics, which are only written anew.
 // A new one takes three steps:
 //   1. void describe(JsonPlace& at, Coins& coins);  members and their ranges, see described.h
 //   2. a StateFile<Coins> with {limit, version, what becomes of a broken file}
