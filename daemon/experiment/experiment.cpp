@@ -123,7 +123,7 @@ void Experiment::look() {
     const std::uint64_t now = edges_.clock.now();
     const Scheduler scheduler = this->scheduler();
     const std::vector<Taker> all = scheduler.takers();
-    edges_.book.waiting.why.clear();
+    edges_.book.no_rates.clear();
     if (all.empty()) return idle();
     if (const auto due = std::ranges::min(all, {}, &Taker::due).due; due > now + kLookTime) {
         look_at_ = due - kLookTime;
@@ -131,7 +131,7 @@ void Experiment::look() {
     }
     const auto known = look_at_traffic();
     if (!known) {
-        edges_.book.waiting.why = "waiting: " + known.error().text;
+        edges_.book.no_rates = known.error().text;
         check();
         return idle();
     }

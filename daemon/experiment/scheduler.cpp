@@ -87,6 +87,8 @@ std::optional<Taker> Scheduler::answer(const std::string& name) const {
     if (out.due > f_.now) {
         out.waits = "its next pair is not due";
         out.next_pair = wall_of(out.due);
+    } else if (!f_.book.no_rates.empty()) {
+        out.waits = f_.book.no_rates;
     } else {
         out.waits = out.by_hand || is_busy(name) ? "it is another target's turn" : "not busy";
     }

@@ -54,8 +54,9 @@ constexpr std::uint64_t kStatusPeriod = 30'000'000;  // us between two status.js
 // What everybody shall see at once in status.json: states, reasons and verdicts (a step's text has them).
 std::uint64_t essence_of(const Told& now) {
     const Targets& targets = now.parts.targets;
-    std::string out = fmt::format("{}\n{}\n{} {}\n", now.state, now.summary, now.policy.since.value_or(0),
-                                  targets.snapshot().topology_reads);
+    std::string out = fmt::format("{}\n{}\n{} {}\n{}\n{}\n", now.state, now.summary,
+                                  now.policy.since.value_or(0), targets.snapshot().topology_reads,
+                                  now.parts.book.no_rates, now.parts.experiment.why_no_slot());
     const auto add = [&out](const std::string& name, const Shown& shown, const std::string& more) {
         fmt::format_to(std::back_inserter(out), "{}\n{}\n{}\n{}\n", name, name_of(shown.state), shown.reason,
                        more);
@@ -72,8 +73,8 @@ std::uint64_t essence_of(const Told& now) {
 // What may be late in status.json.
 std::string counts_of(const Parts& parts) {
     const ExperimentTotals totals = parts.experiment.totals();
-    return fmt::format("{} {} {} {} {} {}", totals.slots, totals.pairs, totals.pairs_dropped,
-                       totals.windows_lost, parts.files.writes(), parts.experiment.why_no_slot());
+    return fmt::format("{} {} {} {} {} {} {}", totals.slots, totals.pairs, totals.pairs_dropped,
+                       totals.windows_lost, totals.rests, totals.cut_off, parts.files.writes());
 }
 
 }  // namespace

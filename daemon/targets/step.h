@@ -156,7 +156,6 @@ struct Notes {
 
 // What the experiments say about the targets that wait for a verdict.
 struct Waiting {
-    std::string why = {};                 // why the traffic is not known; "" if it is
     std::string unjudged = {};            // why no comparison can be measured here; "" if they can
     std::set<std::string> compared = {};  // the targets whose dense comparisons are measured now
     friend bool operator==(const Waiting&, const Waiting&) = default;
@@ -172,6 +171,7 @@ class OrderBook {
     };
     std::map<std::string, Order> orders;  // by target
     Waiting waiting;
+    std::string no_rates;  // why the last look at the traffic failed; "" if it did not
     std::map<std::string, std::string> before_upgrade;  // arm that was kept under an older kernel, by class
     static constexpr unsigned kMostDropped = 10;  // dropped pairs in a row; then the candidate is set aside
 

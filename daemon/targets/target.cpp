@@ -135,11 +135,11 @@ Wish to_write(const Target& target, Shown shown, const std::string& word, std::o
 }
 
 // The wish while the ledger has no decision.
-Wish by_waiting(const Target& target, const Waiting& waiting, bool compared) {
+Wish by_waiting(const Target& target, bool compared) {
     const Arm planned = planned_arm(target.before_us(), target.plan);
     const std::string& next = target.step.next ? target.step.next->candidate.word : planned.word;
     if (const Refusal* why = target.refusal_of(next)) return baseline(why->as, why->reason);
-    std::string reason = waiting.why + (waiting.why.empty() ? "" : "; ") + "plan: " + target.plan.reason;
+    std::string reason = "plan: " + target.plan.reason;
     if (const Refusal* why = target.refusal_of(planned.word))
         reason += fmt::format("; '{}' was refused: {}", planned.word, why->reason);
     return baseline(compared ? State::comparing : State::waiting, std::move(reason));
@@ -148,11 +148,10 @@ Wish by_waiting(const Target& target, const Waiting& waiting, bool compared) {
 Wish by_step(const Target& target, const Waiting& waiting) {
     const Step& step = target.step;
     const bool compared = step.course == Course::dense && waiting.compared.contains(target.now.name);
-    if (step.kind == Step::Kind::waiting) return by_waiting(target, waiting, compared);
+    if (step.kind == Step::Kind::waiting) return by_waiting(target, compared);
     const bool goes_on = step.course == Course::dense || step.course == Course::sparse;
     std::string said = step.said;
     if (goes_on && !waiting.unjudged.empty()) said += "; not watched: " + waiting.unjudged;
-    if (goes_on && waiting.unjudged.empty() && !waiting.why.empty()) said += "; " + waiting.why;
     const State state = compared                        ? State::comparing
                         : step.kind == Step::Kind::set  ? State::set
                         : step.kind == Step::Kind::kept ? State::kept

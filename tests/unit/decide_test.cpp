@@ -24,7 +24,7 @@ struct Case {
     OwnedStore store{""};
     Target target;
     std::string unsaved;
-    Circumstances all{.waiting = {.why = "waiting"}};
+    Circumstances all;
 
     Case() {
         target.store = &store;
@@ -187,33 +187,30 @@ TEST(Decide, ByLedger) {
     const auto kept = [](Case& c) { c.hold("numa"), c.step(Step::Kind::kept, kNuma, "won"); };
     const auto lost = [](Case& c) { c.step(Step::Kind::reverted, {}, "lost"); };
     check({
-        {"waiting: waiting; plan: plan -> baseline", waiting},
-        {"waiting: plan: plan -> baseline", [&](Case& c) { waiting(c), c.all.waiting.why = ""; }},
-        {"waiting: waiting; plan: plan -> baseline", [&](Case& c) { waiting(c), c.next(kDefault, kSmt); }},
-        {"comparing: waiting; plan: plan -> baseline",
+        {"waiting: plan: plan -> baseline", waiting},
+        {"waiting: plan: plan -> baseline", [&](Case& c) { waiting(c), c.next(kDefault, kSmt); }},
+        {"comparing: plan: plan -> baseline",
          [&](Case& c) { waiting(c), c.next(kDefault, kSmt), c.compared(); }},
-        {"waiting: waiting; plan: plan -> baseline",
+        {"waiting: plan: plan -> baseline",
          [&](Case& c) { waiting(c), c.next(kDefault, kSmt, Course::sparse), c.compared(); }},
         {"quarantined: EPERM -> baseline", [&](Case& c) { waiting(c), c.refuse("smt"); }},
-        {"waiting: waiting; plan: plan; 'smt' was refused: EPERM -> baseline",
+        {"waiting: plan: plan; 'smt' was refused: EPERM -> baseline",
          [&](Case& c) { waiting(c), c.refuse("smt"), c.next(kDefault, kNuma); }},
-        {"waiting: waiting; plan: in place -> baseline",
+        {"waiting: plan: in place -> baseline",
          [](Case& c) { c.plan(Finding::in_place, "in place"), c.next(kDefault, kNuma); }},
         {"quarantined: EPERM -> baseline",
          [](Case& c) { c.plan(Finding::in_place, "in place"), c.next(kDefault, kNuma), c.refuse("numa"); }},
-        {"set: plan; waiting -> smt", [](Case& c) { c.hold("smt"), c.next(kDefault, kSmt); }},
+        {"set: plan -> smt", [](Case& c) { c.hold("smt"), c.next(kDefault, kSmt); }},
         {"set: plan; not watched: no BPF -> smt",
          [](Case& c) { c.hold("smt"), c.next(kDefault, kSmt), c.all.waiting.unjudged = "no BPF"; }},
-        {"comparing: plan; waiting -> smt",
-         [](Case& c) { c.hold("smt"), c.next(kDefault, kSmt), c.compared(); }},
+        {"comparing: plan -> smt", [](Case& c) { c.hold("smt"), c.next(kDefault, kSmt), c.compared(); }},
         {"kept: won -> numa", kept},
-        {"kept: won; waiting -> numa", [&](Case& c) { kept(c), c.next(kNuma, kSmt); }},
-        {"comparing: won; waiting -> numa", [&](Case& c) { kept(c), c.next(kNuma, kSmt), c.compared(); }},
+        {"kept: won -> numa", [&](Case& c) { kept(c), c.next(kNuma, kSmt); }},
+        {"comparing: won -> numa", [&](Case& c) { kept(c), c.next(kNuma, kSmt), c.compared(); }},
         {"quarantined: EPERM -> baseline (set: left in force)", [&](Case& c) { kept(c), c.refuse("numa"); }},
         {"reverted: lost -> baseline", [&](Case& c) { lost(c), c.target.step.course = Course::resting; }},
-        {"waiting: lost; waiting -> baseline",
-         [&](Case& c) { lost(c), c.target.step.course = Course::sparse; }},
-        {"comparing: lost; waiting -> baseline",
+        {"waiting: lost -> baseline", [&](Case& c) { lost(c), c.target.step.course = Course::sparse; }},
+        {"comparing: lost -> baseline",
          [&](Case& c) { lost(c), c.target.step.course = Course::dense, c.compared(); }},
         {"reverted: lost -> numa",
          [](Case& c) { c.hold("numa"), c.step(Step::Kind::reverted, kNuma, "lost"); }},

@@ -238,7 +238,7 @@ TEST_F(ExperimentEnds, WhereBpfIsDeniedWhatIsLeftJudges) {
     EXPECT_TRUE(experiment_->order("kcryptd", "smt")) << "nobody has counted yet";
     run(60);
     EXPECT_FALSE(experiment_->is_measuring());
-    EXPECT_THAT(reason("kcryptd"), HasSubstr("no counter can be measured: no BPF"));
+    EXPECT_THAT(view("kcryptd")->waits, HasSubstr("no counter can be measured: no BPF"));
     expect_told("smt", "no counter can be measured");
     EXPECT_FALSE(experiment_->order("kcryptd", "smt"));
 }
@@ -419,7 +419,9 @@ TEST_F(ExperimentFaults, CountersThatCannotBeAttachedToOneAreAttachedToTheOthers
     run(120);
     EXPECT_GT(experiment_->totals().pairs, 3U);
     EXPECT_EQ(entry("kcryptd", "cache", "smt"), nullptr);
+    EXPECT_THAT(view("kcryptd")->waits, HasSubstr("no kcryptd"));
     EXPECT_NE(entry("writeback", "cache", "smt"), nullptr);
+    EXPECT_THAT(view("writeback")->waits, Not(HasSubstr("no kcryptd")));
 }
 
 TEST_F(ExperimentFaults, NoneBeginsOfWhatCannotBeRead) {

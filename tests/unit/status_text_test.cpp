@@ -166,12 +166,15 @@ TEST(ProgressText, SaysTheOddsAndWhenTheNextPairComes) {
              {{{"e_improved", 0.1}, {"e_regressed", 2}}, "2 to 1 that smt is worse than cache"},
              {{{"e_improved", 1.9}}, "smt against cache: no evidence yet"},
              {{{"e_improved", 1e300}}, "more than 10000 to 1 that smt is better than cache"},
-             {effect({{"course", "watched"}, {"pairs", 70}, {"next_pair", 1240}, {"reason", "not due"}}),
+             {effect({{"course", "watched"},
+                      {"pairs", 70},
+                      {"next_pair", 1240},
+                      {"reason", "its next pair is not due"}}),
               "watched: 30 to 1 that smt is better than cache, latency 3.1% better (1.2 to 5) in 70 pairs; "
               "next pair in 4 min"},
-             {effect({{"course", "dense"}, {"next_pair", 10}, {"max_pairs", 64}}),
+             {effect({{"course", "dense"}, {"next_pair", 10}, {"max_pairs", 64}, {"reason", "EIO"}}),
               "30 to 1 that smt is better than cache, latency 3.1% better (1.2 to 5) in 1 of 64 pairs; next "
-              "pair now"},
+              "pair now (EIO)"},
              {effect({{"course", "dense"}, {"max_pairs", 64}, {"reason", "not busy"}}),
               "30 to 1 that smt is better than cache, latency 3.1% better (1.2 to 5) in 1 of 64 pairs; "
               "waits: not busy"},

@@ -50,8 +50,10 @@ std::string when_text(const json& trial, std::int64_t now) {
     const json next = trial.value("next_pair", json(nullptr));
     const std::string why = text_in(trial, "reason");
     if (!next.is_number_integer()) return why.empty() ? "" : "waits: " + why;
-    if (text_in(trial, "course") != "resting") return "next pair " + in_time(next, now);
-    return fmt::format("rests{}, next pair {}", why.empty() ? "" : " (" + why + ")", in_time(next, now));
+    const bool resting = text_in(trial, "course") == "resting";
+    const std::string because = why.empty() || why == "its next pair is not due" ? "" : " (" + why + ")";
+    return fmt::format("{}next pair {}{}", resting ? "rests" + because + ", " : "", in_time(next, now),
+                       resting ? "" : because);
 }
 
 // The e-values as odds: "12 to 1 that smt is better than cache".

@@ -7,7 +7,7 @@
 crypt_c0
 load_c0
 
-no_counter() { target "$wq" reason | grep -q "no counter can be measured"; }
+no_counter() { trial_of "$wq" reason | grep -q "no counter can be measured"; }
 # `denied WHY LINE...`: runs the daemon with these lines in its unit.
 denied() {
   local why=$1
@@ -16,8 +16,8 @@ denied() {
   printf '%s\n' "$@" >>/run/systemd/system/wq-tuned.service.d/check.conf
   systemctl daemon-reload
   systemctl start wq-tuned
-  wait_until 20 no_counter || fail "$why: $(target "$wq" reason)"
-  note "$why: $(target "$wq" reason)"
+  wait_until 20 no_counter || fail "$why: $(trial_of "$wq" reason)"
+  note "$why: $(trial_of "$wq" reason)"
   check_eq "$why: nothing was written" 0 "$(daemon_field writes)"
   journalctl --sync
   check_eq "$why: said once" 1 "$(journalctl -u wq-tuned "_PID=$(systemctl show -P MainPID wq-tuned)" -o cat | grep -c 'work is not counted')"
@@ -53,7 +53,7 @@ follow_scope() {
 follow_scope &
 follower=$!
 trap 'kill $follower 2>/dev/null || true; load_off' EXIT
-wait_until 240 ended 1 || fail "no verdict: $(target "$wq" reason)"
+wait_until 240 ended 1 || fail "no verdict: $(trial_of "$wq" reason)"
 kill $follower
 rm /run/wq-tests/never
 check_eq "the verdict" "regressed by file:/run/wq-tests/p99" "$(verdict verdict) by $(verdict counter)"

@@ -75,7 +75,7 @@ trial_policy "auto:$other" "counters = [\"latency\", \"file:$cost\"]"
 # traffic.
 sed -i "s/^match = .*/match = \"$wq\"/" /etc/wq-tuned/wq-tuned.toml
 drop_in wq-tuned.service <<<$'[Service]\nCapabilityBoundingSet=\nWatchdogSec=20s'
-reason_has() { target "$wq" reason | grep -q "$1"; }
+reason_has() { trial_of "$wq" reason | grep -q "$1"; }
 on_disk() { if [ -e "$verdicts" ]; then jq -s length <"$verdicts"; else echo 0; fi; }
 restarts() { systemctl show -P NRestarts wq-tuned; }
 locked() { sed -n 's/^VmLck:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$(systemctl show -P MainPID wq-tuned)/status"; }
@@ -94,8 +94,8 @@ note "-- the disk stands still when a trial is to begin"
 touch $even # so that there is no verdict before the ledger's first write
 systemctl start wq-tuned
 disk_stops
-wait_until 120 reason_has "the disk has not answered" || fail "reason: $(target "$wq" reason)"
-note "status: $(target "$wq" reason)"
+wait_until 120 reason_has "the disk has not answered" || fail "reason: $(trial_of "$wq" reason)"
+note "status: $(trial_of "$wq" reason)"
 # A slot needs only /run: a pair may have been measured before the ledger's first write.
 [ "$(cat $longest)" -le $most_in_place ] || fail "the candidate was in place for $(cat $longest) ms"
 note "ok: the candidate was in place for $(cat $longest) ms"
@@ -104,7 +104,7 @@ echo 0 >$longest
 sleep 5
 check_eq "the candidate is not in place any more" 0 "$(cat $longest)"
 disk_goes_on
-wait_until 90 state_is "$wq" comparing || fail "no trial: $(target "$wq" reason)"
+wait_until 90 state_is "$wq" comparing || fail "no trial: $(trial_of "$wq" reason)"
 [ "$(locked)" -gt 0 ] || fail "its memory is not held: $(journalctl -u wq-tuned -o cat)"
 note "resident, locked: $(sed -n 's/^\(VmRSS\|VmLck\|VmSize\):[[:space:]]*//p' "/proc/$(systemctl show -P MainPID wq-tuned)/status" | tr '\n' ' ')"
 
@@ -116,11 +116,11 @@ systemctl start wq-tuned
 for stand in 8 25; do
   # shellcheck disable=SC2034
   for try in 1 2 3 4 5 6 7 8; do
-    wait_until 120 has_pairs "$wq" 2 || fail "no second pair: $(target "$wq" reason)"
+    wait_until 120 has_pairs "$wq" 2 || fail "no second pair: $(trial_of "$wq" reason)"
     echo 0 >$longest
     mark
     disk_stops
-    wait_until 120 state_is "$wq" reverted || fail "no verdict: $(target "$wq" reason)"
+    wait_until 120 state_is "$wq" reverted || fail "no verdict: $(trial_of "$wq" reason)"
     stood_since=$(ms)
     expect_scope "$wq" default
     check_eq "nothing of the trial is written yet" 0 "$(on_disk)"
@@ -143,7 +143,7 @@ for stand in 8 25; do
 done
 
 note "-- the daemon is stopped meanwhile"
-wait_until 90 has_pairs "$wq" 1 || fail "no pair: $(target "$wq" reason)"
+wait_until 90 has_pairs "$wq" 1 || fail "no pair: $(trial_of "$wq" reason)"
 disk_stops
 mark
 stood_since=$(ms)
@@ -162,8 +162,8 @@ rm -r ${store:?}/*
 touch $even
 systemctl start wq-tuned
 mount -o remount,ro $store # the file system; the unit's own mount, made at its start, is writable
-wait_until 60 reason_has "the ledger cannot be written: .*Read-only" || fail "reason: $(target "$wq" reason)"
-note "status: $(target "$wq" reason)"
+wait_until 60 reason_has "the ledger cannot be written: .*Read-only" || fail "reason: $(trial_of "$wq" reason)"
+note "status: $(trial_of "$wq" reason)"
 wq-tunectl compare "$wq" --with "$other" 2>/run/wq-tests/err && fail "a trial without a record"
 check_eq "a trial by hand is refused in one line" 1 "$(grep -c 'the ledger cannot be written' /run/wq-tests/err)"
 expect_scope "$wq" default
@@ -171,4 +171,4 @@ wrote=$(daemon_field writes) # by the pair before the ledger's first write, if a
 sleep 5
 check_eq "nothing more is written to /sys" "$wrote" "$(daemon_field writes)"
 mount -o remount,rw $store
-wait_until 90 state_is "$wq" comparing || fail "no trial: $(target "$wq" reason)"
+wait_until 90 state_is "$wq" comparing || fail "no trial: $(trial_of "$wq" reason)"

@@ -14,7 +14,7 @@ in_place() { scope_is "$wq" "$other"; }
 goes_on() {
   local now
   now=$(trial_of "$wq" pairs)
-  wait_until 90 has_pairs "$wq" $((${now:-0} + $1)) || fail "no $1 more pairs: $(target "$wq" reason)"
+  wait_until 90 has_pairs "$wq" $((${now:-0} + $1)) || fail "no $1 more pairs: $(trial_of "$wq" reason)"
 }
 # `is_off WHAT`: the kernel's scope is restored, and the candidate is not set again.
 is_off() {
@@ -24,7 +24,7 @@ is_off() {
 }
 long_trials
 systemctl start wq-tuned
-wait_until 60 has_pairs "$wq" 2 || fail "no pair: $(target "$wq" reason)"
+wait_until 60 has_pairs "$wq" 2 || fail "no pair: $(trial_of "$wq" reason)"
 
 note "-- the load stops, and comes back"
 load_off
@@ -50,7 +50,7 @@ systemctl stop wq-tuned
 pairs=$(ledger_pairs)
 rm -rf /run/wq-tuned
 systemctl start wq-tuned
-wait_until 60 has_pairs "$wq" $((pairs + 1)) || fail "it does not go on: $(target "$wq" reason)"
+wait_until 60 has_pairs "$wq" $((pairs + 1)) || fail "it does not go on: $(trial_of "$wq" reason)"
 
 note "-- paused, through a restart, and resumed"
 wq-tunectl pause
@@ -66,7 +66,7 @@ pairs=$(trial_of "$wq" pairs)
 echo 0 >/sys/devices/system/cpu/cpu3/online
 sleep 3
 echo 1 >/sys/devices/system/cpu/cpu3/online
-wait_until 60 has_pairs "$wq" $((pairs + 1)) || fail "it does not go on: $(target "$wq" reason)"
+wait_until 60 has_pairs "$wq" $((pairs + 1)) || fail "it does not go on: $(trial_of "$wq" reason)"
 
 note "-- switched off, under load"
 touch /etc/wq-tuned/disabled

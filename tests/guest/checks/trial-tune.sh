@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Mode tune ends at the best of all scopes, or at one within 3% of it.
+# Mode tune ends at the best of the scopes that it compares (none is coarser than the plan), or at one within 3% of it.
 #
 # The speed of the emulator changes by a third within a minute, even on an idle machine, and the best of
 # several may be the best only by luck. So turns are short, in random order, under one permanent load. The
@@ -11,7 +11,8 @@
 crypt_c0
 stat=/sys/class/block/$(basename "$(readlink -f /dev/mapper/c0)")/stat
 # One scope for each partition, with the plan's names.
-mapfile -t scopes < <(wq-tunectl plan --json | jq -r --arg wq "$wq" '.targets[] | select(.name == $wq) | .candidates[].scope')
+mapfile -t scopes < <(wq-tunectl explain "$wq" --json |
+  jq -r '(.would_compare + [.effective]) as $all | .candidates[] | select(any(.same[]; IN($all[]))).scope')
 note "partitions: ${scopes[*]}"
 
 # `in_turns N SCOPE...`: N turns of a second for each scope; sets kbs[SCOPE] to the write rate in kB/s.

@@ -12,7 +12,7 @@ trap 'cost_of_nothing; load_off' EXIT
 
 trial_policy "auto:$other" "counters = [\"file:$cost\"]" 'guards = []' 'recheck = "5s"'
 systemctl start wq-tuned
-wait_until 240 ended 1 || fail "no verdict: $(target "$wq" reason)"
+wait_until 240 ended 1 || fail "no verdict: $(trial_of "$wq" reason)"
 check_eq "the verdict" improved "$(verdict verdict)"
 check_eq "not before 16 pairs" yes "$([ "$(verdict pairs)" -ge 16 ] && echo yes)"
 wait_until 10 state_is "$wq" kept || fail "state $(target "$wq" state)"
@@ -24,7 +24,7 @@ check_eq "targets on another scope" 1 "$(status | jq .worth.moved)"
 check_eq "its effect before there are 16 pairs" null "$(worth effect_percent)"
 wq-tunectl status | grep -q 'not yet measured' || fail "status says: $(wq-tunectl status | head -n 4)"
 all_pairs() { [ "$(worth pairs)" -ge 16 ] 2>/dev/null; }
-wait_until 600 all_pairs || fail "$(worth pairs) pairs since the verdict: $(target "$wq" reason)"
+wait_until 600 all_pairs || fail "$(worth pairs) pairs since the verdict: $(trial_of "$wq" reason)"
 check_eq "those of the verdict are not among them" yes "$([ "$(worth pairs)" -le $(($(trial_of "$wq" pairs) - $(verdict pairs))) ] && echo yes)"
 check_eq "its worth is some 8%" yes "$(worth effect_percent | jq -r 'if . < -4 and . > -13 then "yes" else . end')"
 text=$(wq-tunectl status | head -n 6 | tr '\n' ' ')
@@ -34,7 +34,7 @@ note "$text"
 note "-- the load changes"
 echo 130 >$under
 began=$SECONDS
-wait_until 600 ended 2 || fail "the watch says nothing: $(target "$wq" reason)"
+wait_until 600 ended 2 || fail "the watch says nothing: $(trial_of "$wq" reason)"
 check_eq "the verdict" regressed "$(verdict verdict)"
 note "taken back after $((SECONDS - began)) s: $(verdict reason), $(verdict effect_percent)%"
 expect_scope "$wq" default

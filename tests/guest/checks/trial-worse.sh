@@ -11,7 +11,7 @@ echo system >"$workqueues/$wq/affinity_scope"
 trial_policy cache
 mark
 start_to "$wq" cache
-wait_until 180 state_is "$wq" comparing || fail "no comparison: $(target "$wq" reason)"
+wait_until 180 state_is "$wq" comparing || fail "no comparison: $(trial_of "$wq" reason)"
 note "$(wq-tunectl status | grep kcryptd)"
 wait_until 400 ended 1 || fail "no verdict"
 check_eq "the verdict" regressed "$(verdict verdict)"

@@ -13,7 +13,7 @@ window=2s washout=500ms trial_policy plan 'max_pairs = 24' 'guards = []'
 systemctl start wq-tuned
 worth() { status | jq -r --arg key "$1" '.worth.classes[0][$key]'; }
 measured() { [ "$(worth pairs)" -ge 16 ] 2>/dev/null; }
-wait_until 600 measured || fail "$(worth pairs) pairs: $(target "$wq" reason)"
+wait_until 600 measured || fail "$(worth pairs) pairs: $(trial_of "$wq" reason)"
 wq-tunectl pause # lasts through restarts: no window runs in the turns
 idle() { ! state_is "$wq" comparing; }
 wait_until 60 idle || fail "a slot runs while paused"
