@@ -13,6 +13,13 @@ namespace wq {
 constexpr std::uint64_t kDefaultTick = 15'000'000;  // if no watchdog is set
 constexpr std::uint64_t kAccuracy = 10'000;
 
+void react(Cause cause, bool whole, const std::string& state, Engine& engine, Experiment& experiment) {
+    if (cause != Cause::order && cause != Cause::slot) engine.tick(whole);
+    experiment.check();
+    if (cause == Cause::tick) experiment.tick(state);
+    if (cause == Cause::slot) experiment.on_time();
+}
+
 Status Loop::start(std::function<void(Cause)> take) {
     take_ = std::move(take);
     sd_event* event = nullptr;

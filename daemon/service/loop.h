@@ -9,8 +9,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/result.h"
+#include "experiment/experiment.h"
+#include "targets/engine.h"
 
 namespace wq {
 
@@ -24,6 +27,10 @@ enum class Cause {
     reload,  // SIGHUP, an order, or a hostname that other host tables match
     end,     // SIGTERM or SIGINT
 };
+
+// What CAUSE makes ENGINE and EXPERIMENT do, in this order. WHOLE: look at all targets. STATE: systemd's, at
+// a tick. Simulations call it too, with a clock of their own.
+void react(Cause cause, bool whole, const std::string& state, Engine& engine, Experiment& experiment);
 
 // The event loop, with the daemon's signals and timers.
 class Loop {

@@ -159,10 +159,8 @@ void Service::take(Cause cause) {
     const bool looks = cause != Cause::order && cause != Cause::slot;
     const bool whole = cause == Cause::tick ? tick() : looks;
     check_switches();
-    if (looks) look(whole);
-    experiment.check();
-    if (cause == Cause::tick) experiment.tick(bus_ ? bus_->system_state() : "");
-    if (cause == Cause::slot) experiment.on_time();
+    react(cause, whole, bus_ && cause == Cause::tick ? bus_->system_state() : "", parts_->engine, experiment);
+    if (looks) looked(whole);
     arm();
     const bool measures = experiment.is_measuring();
     if (cause != Cause::slot || (measured && !measures))
@@ -183,11 +181,10 @@ bool Service::tick() {
     return expired || !udev_ || !exists("/run/udev/control") || ++ticks_ >= kWhole;
 }
 
-void Service::look(bool whole) {
+void Service::looked(bool whole) {
     if (std::exchange(events_lost_, false))
         log_.write({LOG_NOTICE, Event::none,
-                    "udev's queue overflowed: events were lost, and everything is looked at again"});
-    parts_->engine.tick(whole);
+                    "udev's queue overflowed: events were lost, and everything was looked at again"});
     if (whole) ticks_ = 0;
     log_.write({LOG_DEBUG, Event::none, "looked: " + summary()});
     // A look at a part leaves it to the next one to see what an event announced.

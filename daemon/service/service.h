@@ -95,7 +95,7 @@ class Service {
     void changed(Udev::Change change);
     Result<std::string> order(const std::string& method, const std::vector<std::string>& arguments);
     bool tick();
-    void look(bool whole);
+    void looked(bool whole);
     void look_at_hostname();
     bool look_at_dates();
     Status reload();

@@ -2,6 +2,7 @@
 #include "host.h"
 
 #include "owned/writer.h"
+#include "service/loop.h"
 #include "service/restorer.h"
 
 namespace wq::faults {
@@ -78,15 +79,12 @@ void Daemon::build() {
 }
 
 void Daemon::reconcile() {
-    parts_->engine.reconcile();
-    experiment_->check();
+    react(Cause::look, true, "", parts_->engine, *experiment_);
 }
 
 void Daemon::tick() {
     host_.pass(15'000'000);
-    parts_->engine.tick(parts_->engine.wants_retry());
-    experiment_->check();
-    experiment_->tick("");
+    react(Cause::tick, parts_->engine.wants_retry(), "", parts_->engine, *experiment_);
 }
 
 // Runs the experiment up to the next verdict. Afterwards a kept candidate is watched, another target rests.
@@ -96,7 +94,7 @@ void Daemon::run() {
         const auto due = experiment_->due();
         if (!due) return;
         host_.pass(*due > host_.now ? *due - host_.now : 0);
-        experiment_->on_time();
+        react(Cause::slot, false, "", parts_->engine, *experiment_);
     }
 }
 

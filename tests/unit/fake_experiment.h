@@ -11,6 +11,7 @@
 #include "fake_counters.h"
 #include "fake_rig.h"
 #include "noise.h"
+#include "service/loop.h"
 
 namespace wq::test {
 
@@ -86,15 +87,12 @@ class ExperimentRig : public Rig {
         experiment_->policy_changed();
         reconcile();
     }
-    void reconcile() {
-        parts_->engine.reconcile();
-        experiment_->check();
-    }
+    void reconcile() { take(Cause::look); }
     void tick() {
-        reconcile();
-        experiment_->tick(system_state_);
+        take(Cause::tick);
         next_tick_ = now_ + tick_;
     }
+    void take(Cause cause) { react(cause, true, system_state_, parts_->engine, *experiment_); }
     void move_to(std::uint64_t when) {
         if (when <= now_) return;
         const double seconds = static_cast<double>(when - now_) / 1e6;
@@ -107,7 +105,7 @@ class ExperimentRig : public Rig {
     void step() {
         const auto due = experiment_->due();
         move_to(due ? std::min(*due, next_tick_) : next_tick_);
-        if (due && now_ >= *due) experiment_->on_time();
+        if (due && now_ >= *due) take(Cause::slot);
         if (now_ >= next_tick_) tick();
     }
     void run(double seconds) {
