@@ -143,7 +143,7 @@ class Host {
         (void)store_->load();
         parts_.emplace(Targets::Edges{*files_, *store_, log_, [this] { return Result<Topology>(topology_); },
                                       [](const std::string&) { return false; }, verdicts_,
-                                      [] { return std::int64_t{0}; }},
+                                      [] { return std::int64_t{0}; }, &ledger_, &book_},
                        kernel_612());
         parts_->engine.set_policy(rule_for_all());
     }
@@ -165,6 +165,8 @@ class Host {
     Topology topology_ = machine({.cores = 12, .threads = 2});
     NoLog log_;
     VerdictStore verdicts_{paths_.verdicts()};
+    Ledger ledger_;
+    OrderBook book_;
     std::optional<WorkqueueFs> files_;
     std::optional<OwnedStore> store_;
     std::optional<TargetParts> parts_;
@@ -175,6 +177,7 @@ void apply(benchmark::State& state, Work work) {
     Host host;
     host.reset();
     host.parts().engine.reconcile();
+    if (!host.all_set()) return state.SkipWithError("not all targets are set");
     const std::string saved = host.baseline();
     for (auto _ : state) {
         state.PauseTiming();
