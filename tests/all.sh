@@ -75,10 +75,9 @@ counts() { # LOG
     END { skipped += cases; if (any) print total - failed - skipped, failed + 0, skipped + 0; else print "- - -" }' "$1"
 }
 
-record() { # NAME RESULT SECONDS
-  local passed failed skipped cpu commit
+record() { # NAME RESULT SECONDS COMMIT
+  local passed failed skipped cpu
   read -r passed failed skipped < <(counts "$logs/$1.log")
-  commit=$(git rev-parse --short=12 HEAD)$(git diff --quiet HEAD -- . ":!$table" || echo -dirty)
   cpu=$(sed -n '/^model name/{s/.*: //p;q}' /proc/cpuinfo)
   {
     sed '/^|/d' "$table"
@@ -86,7 +85,7 @@ record() { # NAME RESULT SECONDS
     echo '|---|---|---|---|---|---|---|---|---|'
     {
       sed -n '/^| \(job \|---\)/d; /^|---/d; /^|/p' "$table" | grep -vF "| $1 |" || true
-      printf '| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n' "$1" "$2" "$(date -u +%F)" "$commit" \
+      printf '| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n' "$1" "$2" "$(date -u +%F)" "$4" \
         "$passed" "$failed" "$skipped" "$((($3 + 59) / 60))" "$(nproc) CPUs, ${cpu:-unknown}, guests emulated"
     } | LC_ALL=C sort
   } >"$table.new"
@@ -94,7 +93,8 @@ record() { # NAME RESULT SECONDS
 }
 
 test_all() { # N/M, or JOB...
-  local which=$1 list job jobs result started bad=0
+  local which=$1 list job jobs result started commit bad=0
+  commit=$(git rev-parse --short=12 HEAD)$(git diff --quiet HEAD -- . ":!$table" || echo -dirty) # what is built now
   (packages+=(chromium fonts-dejavu-core) && deps)
   build release -DWQ_TUNED_UNIT_TESTS=ON
   tests/guest/fetch.sh 6.12 7.2
@@ -113,7 +113,7 @@ test_all() { # N/M, or JOB...
     say "$job"
     started=$SECONDS result=passed
     (run_job "$job") >"$logs/$job.log" 2>&1 || { result=FAILED bad=1; tail -n 40 "$logs/$job.log"; }
-    record "$job" $result $((SECONDS - started))
+    record "$job" $result $((SECONDS - started)) "$commit"
     grep -F "| $job |" "$table"
   done
   return $bad
