@@ -184,7 +184,7 @@ if [ -z "$problem" ]; then
   wait "$qemu_pid" || problem="QEMU failed"
   qemu_pid=""
 fi
-if oops=$(grep -aEm 1 'Oops|BUG:|Kernel panic' "$results/console.log"); then problem="its kernel: $oops"; fi
+if oops=$(grep -aEm 1 'Oops|\bBUG[: ]|Kernel panic' "$results/console.log"); then problem="its kernel: $oops"; fi
 # A quiet console does not show warnings; the runner sends those of dmesg. (From 6.19 on, the CPU comes after
 # the location.)
 if [ -z "$problem" ] && oops=$(grep -aEm 1 'WARNING: (CPU: |.*CPU#)' "$results/kernel-warnings.log" 2>/dev/null); then problem="its kernel: $oops"; fi
@@ -194,4 +194,4 @@ if [ -n "$problem" ]; then
   tail -n 40 "$results/console.log" | sed 's/^/  console: /'
   exit 1
 fi
-say "shut down after $((SECONDS - start)) s in all"
+[ $stream = yes ] || say "shut down after $((SECONDS - start)) s in all"
