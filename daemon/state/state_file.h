@@ -11,8 +11,8 @@
 #include "base/result.h"
 #include "state/described.h"
 
-// Every file that the project must read again is a StateFile (replaced as a whole) or an AppendLog (grows by
-// lines). Not these: marks, lists for one start, status.json and the metrics, which are only written anew.
+// Every store and log of this project is a StateFile (replaced as a whole) or an AppendLog (grows by lines).
+// Marks, the lists of CPUs and pods, status.json and the metrics are neither: they hold no state of ours.
 // A new one takes three steps:
 //   1. void describe(JsonPlace& at, Coins& coins);  members and their ranges, see described.h
 //   2. a StateFile<Coins> with {limit, version, what becomes of a broken file}
