@@ -2,7 +2,6 @@
 #include "base/memory.h"
 
 #include <link.h>
-#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -45,10 +44,6 @@ void read_heap_and_stack() {
 }
 
 }  // namespace
-
-void give_back_heap() {
-    ::malloc_trim(0);
-}
 
 // Locks first, so that the pages read below stay in memory. Reading allocates no memory for pages that were
 // never written.

@@ -5,9 +5,6 @@
 
 namespace wq {
 
-// Returns free heap memory to the kernel. For use before waiting.
-void give_back_heap();
-
 // Locks the current mappings of the process in memory until let_go_of_memory(). First reads the program, the
 // libraries, the heap and the stack, also from swap: while a candidate is in place, restoring must not need
 // a page from a disk that the candidate may have blocked. Later mappings are not locked. Error: the limit is

@@ -49,6 +49,13 @@ std::optional<T> number_of(std::string_view text) {
     return value;
 }
 
+// The value of KEY in MAP; nullptr if there is none.
+template <class Map>
+auto* find_in(Map& map, const typename Map::key_type& key) {
+    const auto found = map.find(key);
+    return found == map.end() ? nullptr : &found->second;
+}
+
 // XXH64, seed 0. Files and policies store the result, so it must be the same on every machine and in every
 // version. It does not resist deliberate collisions.
 std::uint64_t hash_of(std::string_view text);

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <ctime>
-#include <optional>
 #include <set>
 
 #include "bpf/bpf_shared.h"

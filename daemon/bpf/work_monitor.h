@@ -12,7 +12,6 @@
 #include "base/cpu_set.h"
 #include "base/result.h"
 #include "bpf/bpf_workqueues.h"
-#include "bpf/work_sums.h"
 
 namespace wq {
 

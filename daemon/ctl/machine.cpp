@@ -6,10 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "base/file.h"
-#include "base/text.h"
 #include "bpf/bpf_dump.h"
-#include "ctl/render/status_text.h"
 #include "ctl/render/terminal.h"
 #include "ctl/topology_source.h"
 #include "evidence/json_values.h"

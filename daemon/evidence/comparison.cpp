@@ -308,11 +308,6 @@ double walsh_average(const std::vector<double>& sorted, std::uint64_t k) {
     }
 }
 
-double median(const std::vector<double>& sorted) {
-    const std::size_t half = sorted.size() / 2;
-    return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
-}
-
 double percent(double difference) {
     return std::min(100 * std::expm1(difference), std::numeric_limits<double>::max());
 }
@@ -339,6 +334,11 @@ std::string change_text(double percent) {
 }
 
 }  // namespace
+
+double median(const std::vector<double>& sorted) {
+    const std::size_t half = sorted.size() / 2;
+    return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}
 
 Effect effect_of(std::vector<double> differences) {
     if (differences.empty()) return {};

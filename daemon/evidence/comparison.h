@@ -85,6 +85,8 @@ inline constexpr std::size_t kLeastForInterval = 6;
 
 // DIFFERENCES: ln(candidate) - ln(reference) of the pairs. If empty, there is no effect.
 Effect effect_of(std::vector<double> differences);
+// SORTED must not be empty.
+double median(const std::vector<double>& sorted);
 
 // What is kept of many differences d of a counter.
 struct DifferenceSums {

@@ -32,6 +32,12 @@ inline nlohmann::json interval_or_null(const Effect& effect) {
     return nlohmann::json::array({effect.interval->low, effect.interval->high});
 }
 
+// The string KEY of OBJECT; OTHERWISE if it has none.
+inline std::string text_in(const nlohmann::json& object, const char* key, const char* otherwise = "") {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
+}
+
 // DOCUMENT as text, in one line unless there is an INDENT. Names that are not UTF-8 are shown with
 // replacement characters.
 template <class Json>

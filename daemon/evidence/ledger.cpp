@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/text.h"
 
 namespace wq {
 
@@ -108,8 +109,7 @@ std::string LedgerKey::text() const {
 }
 
 const LedgerEntry* Ledger::find(const LedgerKey& key) const {
-    const auto found = entries_.find(key.text());
-    return found == entries_.end() ? nullptr : &found->second;
+    return find_in(entries_, key.text());
 }
 
 double Ledger::lowest_lock(const LedgerKey& key) const {

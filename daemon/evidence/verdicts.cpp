@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "bpf/bpf_shared.h"
 #include "bpf/work_sums.h"
 
 namespace wq {
@@ -308,8 +307,7 @@ void VerdictStore::complete(const Ledger& ledger) {
 }
 
 const VerdictRecord* VerdictStore::latest(const LedgerKey& key) const {
-    const auto found = latest_.find(key.text());
-    return found == latest_.end() ? nullptr : &found->second;
+    return find_in(latest_, key.text());
 }
 
 void VerdictStore::remember(VerdictRecord record) {

@@ -2,7 +2,6 @@
 #include "experiment/slot.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>

@@ -73,18 +73,6 @@ constexpr Name kParts[] = {
     {"0x41 0xd4f", "Neoverse-V2"},  {"0x41 0xd83", "Neoverse-V3AE"}, {"0x41 0xd84", "Neoverse-V3"},
     {"0x41 0xd8e", "Neoverse-N3"},  {"0x46 0x001", "A64FX"},         {"0x48 0xd01", "TaiShan-v110"},
     {"0x48 0xd02", "TaiShan-v120"}, {"0xc0 0xac3", "Ampere-1"},      {"0xc0 0xac4", "Ampere-1a"}};
-// Prefixes of the DMI vendor or product, or of the device tree's model, in a virtual machine that is not x86.
-constexpr std::string_view kHypervisors[] = {"QEMU",
-                                             "KVM",
-                                             "VMware",
-                                             "VMW",
-                                             "OpenStack",
-                                             "KubeVirt",
-                                             "Parallels",
-                                             "Virtual Machine",
-                                             "Google Compute Engine",
-                                             "Hetzner vServer",
-                                             "Apple Virtualization"};
 
 std::string trimmed(std::string_view text) {
     constexpr std::string_view kSpace{" \t\r\n\0", 5};
@@ -151,8 +139,14 @@ std::vector<std::string> models(const Paths& paths, const Cpuinfo& cpuinfo) {
     return out;
 }
 
+// Whether NAME, the DMI vendor or product, or the device tree's model, is that of a virtual machine that is
+// not x86.
 bool is_hypervisor(const std::string& name) {
-    return std::ranges::any_of(kHypervisors, [&](auto known) { return name.starts_with(known); });
+    for (const char* known :
+         {"QEMU", "KVM", "VMware", "VMW", "OpenStack", "KubeVirt", "Parallels", "Virtual Machine",
+          "Google Compute Engine", "Hetzner vServer", "Apple Virtualization"})
+        if (name.starts_with(known)) return true;
+    return false;
 }
 
 std::optional<bool> is_virtual(const Paths& paths, const Cpuinfo& cpuinfo) {

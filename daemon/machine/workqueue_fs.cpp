@@ -197,9 +197,7 @@ Result<WorkqueueFs::Folder> WorkqueueFs::open_same(const std::string& name, ino_
 }
 
 CpuSet WorkqueueFs::unbound_mask() const {
-    const auto text = read_file(paths_.workqueues() + "/cpumask");
-    if (!text) return {};
-    return CpuSet::parse_mask(*text).value_or(CpuSet{});
+    return CpuSet::parse_mask(read_file(paths_.workqueues() + "/cpumask").value_or("")).value_or(CpuSet{});
 }
 
 Result<Workqueue> WorkqueueFs::read(const std::string& name, const CpuSet& mask) const {
@@ -217,12 +215,10 @@ Result<Workqueue> WorkqueueFs::read(const std::string& name, const CpuSet& mask)
         if (mask.empty()) out.untouchable = kNoMask;
         return out;
     }
-    const auto done = read_attributes(folder->fd.get(), mask, out);
-    if (!done && is_gone(done.error())) {
+    if (const auto done = read_attributes(folder->fd.get(), mask, out); !done) {
         // Has the workqueue disappeared, or does this kernel lack the file? Only the former is an error.
-        if (!open_same(name, out.inode)) return tl::unexpected(done.error().in(name));
-    }
-    if (!done) {
+        if (is_gone(done.error()) && !open_same(name, out.inode))
+            return tl::unexpected(done.error().in(name));
         out.untouchable = done.error().text;
         out.unread = is_failed_read(done.error().code);
     }
@@ -266,14 +262,6 @@ Status WorkqueueFs::write(const std::string& name, ino_t inode, const char* file
     return {};
 }
 
-Status WorkqueueFs::write_scope(const std::string& name, ino_t inode, const std::string& word) {
-    return write(name, inode, "affinity_scope", word + "\n");
-}
-
-Status WorkqueueFs::write_strict(const std::string& name, ino_t inode, bool strict) {
-    return write(name, inode, kStrictFile, strict ? "1\n" : "0\n");
-}
-
 Result<MaskFile> WorkqueueFs::read_mask(const std::string& name) const {
     const auto folder = open_folder(name);
     if (!folder) return tl::unexpected(folder.error());
@@ -301,10 +289,6 @@ Result<MaskFile> WorkqueueFs::read_mask(const std::string& name) const {
     if (const auto isolated = read_at(dir, kIsolatedFile); name == kDefaultMask && isolated)
         out.isolated = CpuSet::parse_mask(*isolated).value_or(CpuSet{});
     return out;
-}
-
-Status WorkqueueFs::write_mask(const std::string& name, ino_t inode, const std::string& text) {
-    return write(name, inode, kMaskFile, text + "\n");
 }
 
 }  // namespace wq

@@ -88,11 +88,17 @@ class WorkqueueFs : public WorkqueueFiles {
 
     [[nodiscard]] Result<ScopeFile> read_scope(const std::string& name, ino_t inode) const override;
     [[nodiscard]] Result<bool> read_strict(const std::string& name, ino_t inode) const override;
-    [[nodiscard]] Status write_scope(const std::string& name, ino_t inode, const std::string& word) override;
-    [[nodiscard]] Status write_strict(const std::string& name, ino_t inode, bool strict) override;
+    [[nodiscard]] Status write_scope(const std::string& name, ino_t inode, const std::string& word) override {
+        return write(name, inode, "affinity_scope", word + "\n");
+    }
+    [[nodiscard]] Status write_strict(const std::string& name, ino_t inode, bool strict) override {
+        return write(name, inode, "affinity_strict", strict ? "1\n" : "0\n");
+    }
 
     [[nodiscard]] Result<MaskFile> read_mask(const std::string& name) const override;
-    [[nodiscard]] Status write_mask(const std::string& name, ino_t inode, const std::string& text) override;
+    [[nodiscard]] Status write_mask(const std::string& name, ino_t inode, const std::string& text) override {
+        return write(name, inode, "cpumask", text + "\n");
+    }
 
     // Number of successful writes to /sys since construction. `status` shows it, so that the user can see
     // that nothing was written.

@@ -224,9 +224,7 @@ void TomlFile::error(const TomlValue& value, std::string message) {
 }
 
 const TomlValue* TomlTable::find(const std::string& key) const {
-    const auto& members = value->as_table();
-    const auto found = members.find(key);
-    return found == members.end() ? nullptr : &found->second;
+    return find_in(value->as_table(), key);
 }
 
 std::optional<TomlTable> TomlTable::table(const std::string& key) const {

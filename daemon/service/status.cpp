@@ -186,18 +186,13 @@ std::optional<std::uint64_t> start_of(const Paths& paths, std::int64_t pid) {
     return error == std::errc() ? std::optional(ticks) : std::nullopt;
 }
 
-std::string word(const json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 // DOCUMENT has "daemon" with a state, and targets with names. The type of nothing else is checked.
 bool is_status(const json& document) {
     constexpr std::array kStates = {"running", "paused", "observing"};
     if (!document.is_object() || !document.contains("daemon") || !document.contains("targets")) return false;
     const json& targets = document.at("targets");
-    const auto has_name = [](const json& each) { return each.is_object() && !word(each, "name").empty(); };
-    return std::ranges::count(kStates, word(document.at("daemon"), "state")) == 1 && targets.is_array() &&
+    const auto has_name = [](const json& each) { return each.is_object() && !text_in(each, "name").empty(); };
+    return std::ranges::count(kStates, text_in(document.at("daemon"), "state")) == 1 && targets.is_array() &&
            std::ranges::all_of(targets, has_name);
 }
 
@@ -278,7 +273,7 @@ Result<json> read_status(const Paths& paths) {
     if (!text) return not_running(text.error().code == ENOENT ? "" : text.error().text);
     json document = json::parse(*text, nullptr, false);
     if (!document.is_object()) document = json::object();
-    const std::string state = word(document["daemon"], "state");
+    const std::string state = text_in(document["daemon"], "state");
     if (state == "absent") return not_running();
     if (state == "restarting") return not_running("it is being restarted");
     const json& process = document["process"];
@@ -288,7 +283,7 @@ Result<json> read_status(const Paths& paths) {
     };
     const std::int64_t pid = number("pid");
     if (!is_status(document) || pid <= 0) return not_running(path + ": broken");
-    if (const std::string boot = boot_id(paths); boot.empty() || boot != word(process, "boot_id"))
+    if (const std::string boot = boot_id(paths); boot.empty() || boot != text_in(process, "boot_id"))
         return not_running(path + ": of another boot");
     const auto started = start_of(paths, pid);
     if (!started && is_hidden(paths, pid))
@@ -365,16 +360,14 @@ json worth_json(const Targets& targets, const Ledger& ledger, const std::vector<
         const auto if_any = [&](std::int64_t time) {
             return part.after.pairs > 0 ? json(time) : json(nullptr);
         };
-        const auto& interval = effect.interval;
-        classes.push_back(
-            {{"class", part.kind},
-             {"scope", part.arm},
-             {"counter", part.counter},
-             {"effect_percent", part.is_measured() ? json(effect.percent) : json(nullptr)},
-             {"interval_percent", interval ? json{interval->low, interval->high} : json(nullptr)},
-             {"pairs", part.after.pairs},
-             {"since", if_any(part.after.first)},
-             {"until", if_any(part.after.last)}});
+        classes.push_back({{"class", part.kind},
+                           {"scope", part.arm},
+                           {"counter", part.counter},
+                           {"effect_percent", part.is_measured() ? json(effect.percent) : json(nullptr)},
+                           {"interval_percent", interval_or_null(effect)},
+                           {"pairs", part.after.pairs},
+                           {"since", if_any(part.after.first)},
+                           {"until", if_any(part.after.last)}});
     }
     const std::chrono::duration<double> window = targets.policy().judge.window;
     return {{"targets", worth.targets},

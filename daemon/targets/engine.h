@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <string>
-
 #include "targets/mask_keeper.h"
 #include "targets/reconciler.h"
 #include "targets/targets.h"

@@ -290,14 +290,12 @@ Step next_step(const StepInput& input) {
 
 const Notes& OrderBook::of(const std::string& name) const {
     static const Notes none;
-    const auto found = notes_.find(name);
-    return found == notes_.end() ? none : found->second;
+    const Notes* found = find_in(notes_, name);
+    return found == nullptr ? none : *found;
 }
 
 const Rest* OrderBook::rest_of(const std::string& name, const Arms& arms) const {
-    const auto& rests = of(name).aside.rests;
-    const auto rest = rests.find(arms.key());
-    return rest == rests.end() ? nullptr : &rest->second;
+    return find_in(of(name).aside.rests, arms.key());
 }
 
 void OrderBook::put_off(const std::string& name, const Arms& arms, const std::string& why,

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/result.h"
+#include "base/text.h"
 #include "machine/workqueue_fs.h"
 #include "targets/conditions.h"
 #include "targets/keys.h"
@@ -40,10 +40,7 @@ class Targets {
     [[nodiscard]] std::map<std::string, Target>& all() { return all_; }
     [[nodiscard]] const std::map<std::string, Target>& all() const { return all_; }
     // nullptr if there is none.
-    [[nodiscard]] const Target* find(const std::string& name) const {
-        const auto found = all_.find(name);
-        return found == all_.end() ? nullptr : &found->second;
-    }
+    [[nodiscard]] const Target* find(const std::string& name) const { return find_in(all_, name); }
     [[nodiscard]] const Snapshot& snapshot() const { return snapshot_; }
     [[nodiscard]] const Keys& keys() const { return keys_; }
     [[nodiscard]] const Policy& policy() const { return policy_; }
@@ -94,8 +91,7 @@ class Targets {
 
 // The target NAME, to be changed; nullptr if there is none.
 inline Target* target_of(Targets& targets, const std::string& name) {
-    const auto found = targets.all().find(name);
-    return found == targets.all().end() ? nullptr : &found->second;
+    return find_in(targets.all(), name);
 }
 
 }  // namespace wq

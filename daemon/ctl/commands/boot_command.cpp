@@ -3,7 +3,6 @@
 // `plan --boot`: what only the kernel command line can set, and what its options do to workqueues.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 

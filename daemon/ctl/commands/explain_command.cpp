@@ -27,7 +27,6 @@
 #include "plan/pods.h"
 #include "policy/policy_text.h"
 #include "policy/rule_warnings.h"
-#include "service/status.h"
 
 namespace wq::ctl {
 namespace {

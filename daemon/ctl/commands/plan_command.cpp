@@ -16,9 +16,7 @@
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "evidence/json_values.h"
-#include "evidence/verdicts.h"
 #include "service/status.h"
-#include "targets/keys.h"
 #include "targets/step.h"
 
 namespace wq::ctl {

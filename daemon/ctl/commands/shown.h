@@ -10,7 +10,6 @@
 #include "ctl/machine.h"
 #include "ctl/render/page.h"
 #include "evidence/verdicts.h"
-#include "targets/step.h"
 
 namespace wq::ctl {
 

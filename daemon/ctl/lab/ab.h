@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "ctl/command.h"
 #include "ctl/lab/arms.h"
 #include "policy/policy.h"
 #include "targets/step.h"

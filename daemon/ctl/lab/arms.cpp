@@ -16,10 +16,6 @@ namespace {
 
 constexpr std::string_view kStrict = ":strict";
 
-Arm plain(Scope scope) {
-    return {scope, std::string(name_of(scope)), {}};
-}
-
 }  // namespace
 
 Result<std::vector<Arm>> parse_arms(std::string_view text) {
@@ -28,7 +24,7 @@ Result<std::vector<Arm>> parse_arms(std::string_view text) {
         const bool strict = word.ends_with(kStrict);
         const auto scope = scope_named(word.substr(0, word.size() - (strict ? kStrict.size() : 0)));
         if (!scope) return fail(fmt::format("'{}' is not a scope", word), EINVAL);
-        Arm arm = plain(*scope);
+        Arm arm = arm_of({}, *scope);
         if (strict) arm.strict = true;
         if (std::ranges::find(arms, arm) != arms.end())
             return fail(fmt::format("'{}' is named twice", word), EINVAL);
@@ -60,11 +56,11 @@ Result<std::vector<Arm>> arms_to_sweep(const PlanLine& line, const KernelInfo& k
     const auto now = line.target.scope.effective;
     if (!now || (line.candidates.empty() && !all)) return fail(fmt::format("{}; name --arms", line.reason));
     if (line.candidates.size() == 1) return fail("all scopes make the same pools here; nothing to compare");
-    std::vector<Arm> arms{plain(*now)};
+    std::vector<Arm> arms{arm_of({}, *now)};
     for (const Candidate& c : line.candidates)
-        if (!all && &c != candidate_with(line, *now)) arms.push_back(plain(c.scope));
+        if (!all && &c != candidate_with(line, *now)) arms.push_back(arm_of({}, c.scope));
     for (auto scope = kernel.scopes.rbegin(); all && scope != kernel.scopes.rend(); ++scope)
-        if (*scope != *now) arms.push_back(plain(*scope));
+        if (*scope != *now) arms.push_back(arm_of({}, *scope));
     return arms;
 }
 

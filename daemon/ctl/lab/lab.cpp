@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "ctl/command.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "owned/owned.h"

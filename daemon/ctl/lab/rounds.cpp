@@ -134,13 +134,8 @@ std::string Rounds::progress() const {
 
 Summary summary_of(std::vector<double> values) {
     if (values.empty()) return {};
-    std::sort(values.begin(), values.end());
-    Summary out;
-    const std::size_t n = values.size();
-    out.min = values.front();
-    out.max = values.back();
-    out.median = n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-    return out;
+    std::ranges::sort(values);
+    return {median(values), values.front(), values.back()};
 }
 
 namespace {

@@ -266,14 +266,12 @@ void kill_all(pid_t group) {
     ::_exit(restore() ? 0 : 1);
 }
 
-constexpr std::uint64_t kBusTimeout = 2'000'000;  // us
 constexpr unsigned kScopeLooks = 100;
 constexpr useconds_t kScopePause = 20'000;  // us, between two looks
 
 Status ask_systemd(const std::string& unit, const std::string& command, pid_t pid) {
     const auto bus = open_system_bus();
     if (!bus) return tl::unexpected(bus.error());
-    ::sd_bus_set_method_call_timeout(bus->get(), kBusTimeout);
     const std::string description = "Puts back what wq-tunectl " + command + " has set";
     const int r = ::sd_bus_call_method(bus->get(), "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
                                        "org.freedesktop.systemd1.Manager", "StartTransientUnit", nullptr,

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "bpf/work_sums.h"
 
 namespace wq::ctl {
@@ -62,13 +63,6 @@ FunctionRow function_row(const FunctionTimes& now, const FunctionTimes* before, 
     return row;
 }
 
-// The value of KEY; nullptr if there is none.
-template <class Map>
-const typename Map::mapped_type* found(const Map& all, const typename Map::key_type& key) {
-    const auto at = all.find(key);
-    return at == all.end() ? nullptr : &at->second;
-}
-
 }  // namespace
 
 std::optional<TopInterval> TopRates::add(WorkSample sample) {
@@ -79,12 +73,12 @@ std::optional<TopInterval> TopRates::add(WorkSample sample) {
     std::map<std::uint64_t, std::size_t> rows;  // by address
     for (const auto& one : sample.workqueues) {
         const Key key{one.address, one.name};
-        const Known* earlier = found(known_, key);
+        const Known* earlier = find_in(known_, key);
         WorkqueueRow row;
         row.now = one;
         row.id = earlier != nullptr ? earlier->id : ++last_id_;
-        if (const auto* timed = found(sample.times, one.address))
-            add_times(row, *timed, found(before_.times, one.address));
+        if (const auto* timed = find_in(sample.times, one.address))
+            add_times(row, *timed, find_in(before_.times, one.address));
         add_kernel_counts(row, earlier != nullptr ? &earlier->last : nullptr, out.seconds);
         known[key] = {row.id, one};
         rows[one.address] = out.workqueues.size();
@@ -96,7 +90,7 @@ std::optional<TopInterval> TopRates::add(WorkSample sample) {
     std::erase_if(sample.times, [&](const auto& one) { return !rows.contains(one.first); });
     std::erase_if(sample.functions, [&](const auto& one) { return !rows.contains(one.first.first); });
     for (const auto& [key, one] : sample.functions) {
-        FunctionRow row = function_row(one, found(before_.functions, key), out.seconds);
+        FunctionRow row = function_row(one, find_in(before_.functions, key), out.seconds);
         if (row.items == 0) continue;
         const WorkqueueRow& workqueue = out.workqueues[rows.at(key.first)];
         row.id = workqueue.id;

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "ctl/render/terminal.h"
+#include "evidence/json_values.h"
 #include "evidence/verdicts.h"
 
 namespace wq::ctl {
@@ -95,11 +96,6 @@ std::string when_any_text(const json& status, std::int64_t now) {
 }
 
 }  // namespace
-
-std::string text_in(const json& object, const char* key, const char* otherwise) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
-}
 
 std::string progress_text(const json& trial, std::int64_t now) {
     const std::string when = when_text(trial, now);

@@ -25,9 +25,6 @@ std::optional<Effect> effect_in(const Json& about) {
     return out;
 }
 
-// The string KEY of OBJECT, a part of a status document; OTHERWISE if it has none.
-std::string text_in(const nlohmann::json& object, const char* key, const char* otherwise = "");
-
 // A comparison as text. TRIAL: a target's `comparison` in a status document, not null. NOW: s since 1970.
 
 // "12 to 1 that smt is better than cache, latency 3.1% better (1.2 to 5) in 23 of 64 pairs; next pair in 4
