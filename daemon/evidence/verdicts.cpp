@@ -61,10 +61,10 @@ ArmWork work_of(const WorkCount& mean, double lowest) {
 
 template <class T>
 nlohmann::json json_of(const T& value) {
-    nlohmann::json out;
-    std::string ignored;
-    JsonPlace(true, out, ignored).value(const_cast<T&>(value));
-    return out;
+    JsonText out{.may_replace_bytes = true};
+    std::string error;
+    JsonPlace(out, error).value(const_cast<T&>(value));
+    return error.empty() ? nlohmann::json::parse(out.text) : nlohmann::json(nullptr);
 }
 
 constexpr std::size_t kMostRecords = 1000;
@@ -103,7 +103,7 @@ nlohmann::json to_json(const std::optional<Contention>& contention) {
 std::optional<Contention> contention_in(nlohmann::json json) {
     std::optional<Contention> out;
     std::string error;
-    JsonPlace(false, json, error).value(out);
+    JsonPlace(json, error).value(out);
     return error.empty() ? out : std::nullopt;
 }
 

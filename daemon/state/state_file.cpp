@@ -24,7 +24,7 @@ std::string why_broken(std::string_view text, int version, const StateDescriptio
     auto document = parse_json(text);
     if (!document) return document.error().text;
     std::string error;
-    JsonPlace root(false, *document, error);
+    JsonPlace root(*document, error);
     int found = 0;
     root("version", found);
     if (error.empty() && found != version) return fmt::format("unknown version {}", found);
@@ -33,21 +33,20 @@ std::string why_broken(std::string_view text, int version, const StateDescriptio
     return error;
 }
 
-Result<std::string> text_of(const StateRules& rules, int indent, const StateDescription& description) {
-    json document = json::object();
+Result<std::string> text_of(const StateRules& rules, bool lines, const StateDescription& description) {
+    JsonText out{lines, rules.may_replace_bytes};
     std::string error;
-    JsonPlace root(true, document, error);
+    JsonPlace root(out, error);
     int version = rules.version;
-    root("version", version);
-    description(root);
-    if (!error.empty()) return fail(error, ERANGE);
-    const auto bytes =
-        rules.may_replace_bytes ? json::error_handler_t::replace : json::error_handler_t::strict;
     try {
-        return document.dump(indent, ' ', false, bytes) + "\n";
+        root("version", version);
+        description(root);
     } catch (const json::exception& e) {
         return fail(json_error_text(e.what()), EILSEQ);
     }
+    root.end_object();
+    if (!error.empty()) return fail(error, ERANGE);
+    return std::move(out.text) + "\n";
 }
 
 bool is_broken(const Error& error) {
@@ -133,7 +132,7 @@ Result<bool> StateFileBase::load_by(const StateDescription& description) {
 }
 
 Result<std::string> StateFileBase::text_by(const StateDescription& description) const {
-    return text_of(rules_, 1, description).map_error([this](const Error& e) { return e.in(path_); });
+    return text_of(rules_, true, description).map_error([this](const Error& e) { return e.in(path_); });
 }
 
 Status StateFileBase::save_text(const std::string& text) {
@@ -172,7 +171,7 @@ Status AppendLogBase::load_by(const Take& take) const {
 
 Result<AppendLogBase::Text> AppendLogBase::text_by(std::uint64_t number,
                                                    const StateDescription& description) const {
-    const auto line = text_of(rules_, -1, [&](JsonPlace& at) {
+    const auto line = text_of(rules_, false, [&](JsonPlace& at) {
         at("number", number);
         description(at);
     });
