@@ -19,7 +19,7 @@ word() { # the last row of `history`, and the e-value
 step "dm-crypt with four writers on eight one-CPU sockets: the kernel makes a pool for each CPU"
 crypt_c0
 writers=4 load_c0 # with two, the emulator's two CPUs decide whether the guard `cpu` allows the gain
-note "$wq: $(cat "$workqueues/$wq/affinity_scope")"
+note "$wq: ${kernels:=$(scope_of "$wq")}"
 
 step "the shipped policy, with shorter times alone added"
 drop_in_policy demo.toml <<'EOF'
@@ -47,12 +47,12 @@ step "what it is worth, in the first lines of status: that is measured by pairs 
 wq-tunectl status | sed '/^TARGET/,$d'
 systemctl stop wq-tuned
 no_follower
-note "after systemctl stop wq-tuned: $(scope_of "$wq"), as the kernel had it"
+check_eq "after systemctl stop wq-tuned, as before its start: $kernels" "$kernels" "$(scope_of "$wq")"
 load_off
 
 step "a control: cache and smt make the same pools here, so \`wq-tunectl ab\` must not find a difference"
-wq-tunectl ab --target "$wq" --arms cache,smt --pairs 8 -- \
-  fio --name=ab --filename=/dev/mapper/c0 --rw=randwrite --bs=32k --iodepth=16 --ioengine=libaio --direct=1 --number_ios=400 --output=/dev/null || true
+wq-tunectl ab --target "$wq" --arms cache,smt --pairs 8 -- fio --name=ab --filename=/dev/mapper/c0 --rw=randwrite --bs=32k \
+  --iodepth=16 --ioengine=libaio --direct=1 --number_ios=400 --output=/dev/null | tee /run/control || true
 
 step "a harmful scope by name: an administrator has set system, and a rule sets cache"
 load_on c0 4
@@ -72,7 +72,7 @@ note "$second"
 note "$wq: $(scope_of "$wq")"
 systemctl disable --now wq-tuned 2>/dev/null
 no_follower
-note "after the stop: $(scope_of "$wq"), as the administrator had it; $(entries) settings of wq-tuned are left"
+check_eq "after the stop, as the administrator had set it: system" system "$(scope_of "$wq")"
 echo default >"$workqueues/$wq/affinity_scope" # it was this script, not wq-tuned, that had set it
 
-step "$first"
+step "$(printf 'the control: %s (any other word than undecided would be wrong)\n%s' "$(awk '$1 == "smt" { print $NF }' /run/control)" "$first")"
