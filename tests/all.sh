@@ -9,8 +9,7 @@
 table=docs/checks.md
 logs=build/all
 
-# "SECONDS NAME" of each job, the longest first. The seconds only balance the parts. Those of a boot are the most that its
-# checks may take.
+# "SECONDS NAME" of each job, the longest first: what it took by its row, else a guess; of a boot, the most that it may take.
 all_jobs() {
   {
     printf '%s\n' '100 lint' '1500 unit-asan' '900 unit-release' '1200 tidy' '1500 unit-arm64' '3600 guests-arm64' \
@@ -19,7 +18,8 @@ all_jobs() {
       .tests[] | select(.name | test("^guest[.].*[.]boots?$")) |
       select(any(.command[]; endswith("/report.sh")) | not) | .command as $c | ($c | index("--timeout")) as $at |
       "\(if $at then $c[$at + 1] else 3000 end) \(.name | sub("[.]boots?$"; ""))"'
-  } | sort -k1,1nr -k2
+  } | awk 'NR == FNR { if ($1 == "|") took[$2] = 60 * $16; next } { print ($2 in took ? took[$2] : $1), $2 }' "$table" - |
+    sort -k1,1nr -k2
 }
 
 # Of the jobs in stdin, the names of those in part N of M: each job goes to the part that has least so far.
