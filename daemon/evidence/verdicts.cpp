@@ -207,7 +207,7 @@ void describe(JsonPlace& at, VerdictRecord& r) {
 
 nlohmann::json to_json(const VerdictRecord& record) {
     nlohmann::json out = json_of(record);
-    if (record.differences.empty()) out.erase("differences");
+    if (out.is_object() && record.differences.empty()) out.erase("differences");
     return out;
 }
 

@@ -52,25 +52,23 @@ void JsonPlace::refuse(std::string_view why) {
     error_ = place + (place.empty() ? "" : ": ") + std::string(why);
 }
 
-JsonPlace JsonPlace::inner(std::string_view name, std::size_t index) {
+JsonPlace JsonPlace::place_in(std::string_view name, std::size_t index) const {
     JsonPlace out = *this;
     out.outer_ = this;
     out.name_ = name;
     out.index_ = index;
-    out.is_object_ = false;
     return out;
 }
 
 JsonPlace JsonPlace::member(std::string_view name) {
-    static json nothing;
-    JsonPlace out = inner(name, 0);
+    JsonPlace out = place_in(name, 0);
     if (writes()) {
-        if (!std::exchange(is_object_, true)) to_->open('{');
         to_->next();
         to_->string(name);
         to_->text += to_->lines ? ": " : ":";
         return out;
     }
+    static json nothing;
     const bool object = from_->is_object();
     const auto found = object ? from_->find(name) : from_->end();
     if (!object) refuse("not an object");
@@ -80,7 +78,7 @@ JsonPlace JsonPlace::member(std::string_view name) {
 }
 
 JsonPlace JsonPlace::element(std::size_t index) {
-    JsonPlace out = inner("", index);
+    JsonPlace out = place_in("", index);
     if (writes())
         to_->next();
     else
@@ -93,7 +91,6 @@ void JsonPlace::drop(std::string_view name) {
 }
 
 void JsonPlace::end_object() {
-    if (is_object_) to_->close('}');
     if (!writes() && !refused() && from_->is_object() && !from_->empty())
         refuse("unknown key '" + from_->begin().key() + "'");
 }

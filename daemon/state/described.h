@@ -17,7 +17,8 @@ namespace wq {
 
 class JsonPlace;
 
-// JSON that is written as text: a document of 1,000 entries costs a tenth of what it costs as nlohmann::json.
+// JSON that is written as text. As nlohmann::json, a document of 1,000 targets took a tenth of the time of
+// applying them.
 struct JsonText {
     bool lines = false;              // each member in a line of its own
     bool may_replace_bytes = false;  // that are not UTF-8; else string() throws json::exception
@@ -48,7 +49,7 @@ void describe(JsonPlace& at, T& value) = delete;
 //
 // Reading is strict: a missing, unknown or wrong-typed member and a number out of its range or type are
 // refused with their place ("members[2].weight: out of range"). Checks of more than one member follow the
-// members: `if (coin.weight > limit) at.refuse("...")`. A type that is no object uses at.value(), at.word().
+// members: `if (coin.weight > limit) at.refuse("...")`. An enum uses at.word().
 class JsonPlace {
   public:
     // The first refusal is in ERROR, which is empty before. The text is no JSON after one. A description does
@@ -58,7 +59,7 @@ class JsonPlace {
     [[nodiscard]] bool writes() const { return to_ != nullptr; }
     [[nodiscard]] bool refused() const { return !error_.empty(); }
     void refuse(std::string_view why);
-    void end_object();  // for the outermost object; read: refuses members that no description named
+    void end_object();  // of the outermost object that is read: refuses members that no description named
 
     template <class T, class... Range>
     void operator()(std::string_view name, T& part, Range... range) {
@@ -104,7 +105,10 @@ class JsonPlace {
             if (list_size() != value.size()) return refuse("wrong number of elements");
             for (std::size_t i = 0; i < value.size(); i++) element(i).value(value[i], range...);
         } else {
+            const bool writes_object = writes() && !std::is_enum_v<T>;
+            if (writes_object) to_->open('{');
             describe(*this, value);
+            if (writes_object) to_->close('}');
             end_object();
         }
     }
@@ -120,7 +124,7 @@ class JsonPlace {
     }
 
   private:
-    JsonPlace inner(std::string_view name, std::size_t index);
+    JsonPlace place_in(std::string_view name, std::size_t index) const;
     JsonPlace member(std::string_view name);
     JsonPlace element(std::size_t index);
     void drop(std::string_view name);  // a member that was read; what is left at the end is unknown
@@ -157,7 +161,6 @@ class JsonPlace {
 
     nlohmann::json* from_ = nullptr;  // one of these two
     JsonText* to_ = nullptr;
-    bool is_object_ = false;  // a member was written
     std::string& error_;
     const JsonPlace* outer_ = nullptr;
     std::string_view name_;  // in the outer one; empty for an element

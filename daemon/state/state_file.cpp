@@ -38,14 +38,15 @@ Result<std::string> text_of(const StateRules& rules, bool lines, const StateDesc
     std::string error;
     JsonPlace root(out, error);
     int version = rules.version;
+    out.open('{');
     try {
         root("version", version);
         description(root);
     } catch (const json::exception& e) {
         return fail(json_error_text(e.what()), EILSEQ);
     }
-    root.end_object();
     if (!error.empty()) return fail(error, ERANGE);
+    out.close('}');
     return std::move(out.text) + "\n";
 }
 

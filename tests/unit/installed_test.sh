@@ -27,7 +27,7 @@ alerts=$(sed -nE 's/^ *- alert: //p' conf/prometheus/wq-tuned.rules.yml | sort)
 same "runbooks of the alerts" "$alerts" "$(sed -nE 's|^ *runbook: "docs/using.md, section (.*)"$|\1|p' conf/prometheus/wq-tuned.rules.yml | sort)"
 same "sections on alerts in docs/using.md" "$alerts" "$(sed -n '/^## Alerts$/,/^## /s/^### //p' docs/using.md | sort)"
 version=$(sed -nE 's/^project\(wq-tuned VERSION ([0-9.]+) .*/\1/p' CMakeLists.txt)
-same "the version in debian/changelog" "$version" "$(sed -nE '1s/^wq-tuned \(([^)]*)\).*/\1/p' debian/changelog)"
+same "the version in debian/changelog" "$version" "$(sed -nE '1s/^wq-tuned \(([^)~]*).*/\1/p' debian/changelog)"
 same "the version in rpm/wq-tuned.spec" "$version" "$(sed -nE 's/^Version: +//p' rpm/wq-tuned.spec)"
 same "the version in CHANGELOG.md" "$version" "$(sed -nE 's/^## ([0-9.]+).*/\1/p' CHANGELOG.md | head -n 1)"
 

@@ -120,9 +120,8 @@ TEST_F(StateFiles, WhatWasSavedComesBack) {
     tree_.remove("lib");
     auto first = file();
     EXPECT_EQ(*first.load(), std::nullopt) << "there is none";
-    Whole whole;
-    whole.parts.push_back({"\"\\\n\x7f", 1, false});
-    whole.by_name["x"].strict = {};
+    Whole whole{.texts = {}, .by_name = {}};
+    whole.parts.push_back({std::string("[\"\\\n\0\x7f\u00e9{", 9), 1, false});
     ASSERT_TRUE(first.save(whole));
     EXPECT_EQ(*file().load(), whole);
     EXPECT_FALSE(tree_.exists("lib/state.json.new"));
@@ -131,6 +130,8 @@ TEST_F(StateFiles, WhatWasSavedComesBack) {
     EXPECT_EQ(tree_.read("lib/state.json"), "hidden") << "nothing is new, so nothing is written";
     ASSERT_TRUE(first.save({}));
     EXPECT_EQ(*file().read(), Whole());
+    EXPECT_EQ(*StateFile<Part>("", {.limit = kLimit}).text({}),
+              "{\n \"version\": 1,\n \"name\": \"part\",\n \"weight\": 0.25,\n \"strict\": null\n}\n");
     ASSERT_TRUE(first.remove());
     EXPECT_EQ(*file().read(), std::nullopt);
 }
@@ -153,7 +154,6 @@ TEST_F(StateFiles, AHandWrittenFileIsReadStrictly) {
         {"/parts/0/name", 1, "parts[0].name: not a text"},
         {"/parts/0/weight", 1.001, "parts[0].weight: out of range"},
         {"/parts/0/weight", nullptr, "parts[0].weight: not a number"},
-        {"/parts/0/weight", "1", "parts[0].weight: not a number"},
         {"/parts/0/strict", 0, "parts[0].strict: neither true nor false"},
         {"/parts/0/more", 0, "parts[0]: unknown key 'more'"},
         {"/by_name/0/weight", -1, "by_name[0].weight: out of range"},
@@ -173,9 +173,7 @@ TEST_F(StateFiles, AHandWrittenFileIsReadStrictly) {
         std::string text;
         const char* says;
     } texts[] = {{"", "empty"},
-                 {"{", "cut off"},
                  {"{\"version\": 3,\n", "cut off"},
-                 {"nonsense", "not JSON"},
                  {"{} {}", "not JSON"},
                  {std::string("\0\0\0", 3), "empty"},
                  {"[]", "not an object"},
@@ -259,7 +257,7 @@ TEST_F(StateFiles, WhatCouldNotBeReadAgainIsNotSaved) {
 class AppendLogs : public testing::Test {
   protected:
     using Log = AppendLog<Part>;
-    static Log::Line line(std::uint64_t number) { return {number, {"n" + std::to_string(number), 1, {}}}; }
+    static Log::Line line(std::uint64_t number) { return {number, {"n\n" + std::to_string(number), 1, {}}}; }
     [[nodiscard]] Status append(std::uint64_t number) const { return log_.append({line(number)}); }
     [[nodiscard]] std::vector<std::uint64_t> numbers() const {
         std::vector<std::uint64_t> out;
@@ -279,7 +277,7 @@ class AppendLogs : public testing::Test {
 TEST_F(AppendLogs, LinesComeBackInTheirOrder) {
     EXPECT_THAT(*log_.load(), testing::SizeIs(0));
     for (const std::uint64_t number : {1, 2, 5}) ASSERT_TRUE(append(number));
-    EXPECT_THAT(numbers(), ElementsAre(1, 2, 5));
+    EXPECT_FALSE(log_.append({{6, {"\xff", 1, {}}}}));
     ASSERT_TRUE(append(5)) << "it was written already";
     ASSERT_TRUE(append(4));
     EXPECT_THAT(numbers(), ElementsAre(1, 2, 5));

@@ -61,6 +61,8 @@ TEST_F(Verdicts, ComeBackAsTheyWere) {
     odd.target = "kcryptd-\xff\xe2\x82";
     EXPECT_TRUE(keep(daemon, odd));
     EXPECT_THAT(on_disk(), SizeIs(3));
+    odd.comparison = 0;
+    EXPECT_TRUE(to_json(odd).is_null()) << "no file has such a number";
 }
 
 TEST_F(Verdicts, TheLatestThatWasJudgedCountsForItsComparisonAlone) {
