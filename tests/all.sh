@@ -62,7 +62,7 @@ run_job() { # NAME
     package-*) package --suite "${1#package-}" ;;
     rpm) ./dev rpm ;;
     fuzz) ./dev fuzz ;;
-    soak-faults) ctest --test-dir build/release -R '^soak[.]faults$' --no-tests=error --output-on-failure ;;
+    soak-faults) build release -DWQ_TUNED_UNIT_TESTS=ON && ctest --test-dir build/release -R '^soak[.]faults$' --no-tests=error --output-on-failure ;;
     soak-tree) ctest --test-dir build/release -L '^guest-all$' -R '^soak[.]tree' --no-tests=error --output-on-failure ;;
   esac
 }
@@ -96,7 +96,7 @@ test_all() { # N/M, or JOB...
   local which=$1 list job jobs result started commit bad=0
   commit=$(git rev-parse --short=12 HEAD)$(git diff --quiet HEAD -- . ":!$table" || echo -dirty) # what is built now
   (packages+=(chromium fonts-dejavu-core) && deps)
-  build release -DWQ_TUNED_UNIT_TESTS=ON
+  build release
   tests/guest/fetch.sh 6.12 7.2
   fetch_prometheus
   list=$(all_jobs) || die "CTest does not name the boots"
