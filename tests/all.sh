@@ -96,7 +96,7 @@ test_all() { # N/M, or JOB...
   local which=$1 list job jobs result started commit bad=0
   commit=$(git rev-parse --short=12 HEAD)$(git diff --quiet HEAD -- . ":!$table" || echo -dirty) # what is built now
   (packages+=(chromium fonts-dejavu-core) && deps)
-  build release
+  build release -DWQ_TUNED_UNIT_TESTS=OFF
   tests/guest/fetch.sh 6.12 7.2
   fetch_prometheus
   list=$(all_jobs) || die "CTest does not name the boots"
