@@ -90,7 +90,7 @@ std::optional<Taker> Scheduler::answer(const std::string& name) const {
     } else if (!f_.book.no_rates.empty()) {
         out.waits = f_.book.no_rates;
     } else {
-        out.waits = out.by_hand || is_busy(name) ? "it is another target's turn" : "not busy";
+        out.waits = out.by_hand || is_busy(name) ? "it takes part in one of the next slots" : "not busy";
     }
     return out;
 }

@@ -204,7 +204,7 @@ TEST(ProgressText, TheSummaryCountsOutcomesAndSaysWhatIsWaitedFor) {
          {std::tuple{"not busy", "not busy", "waiting for traffic"},
           {budget, budget, "no pair now: its judge.budget for today is used up"},
           {budget, "external", "no pair now, for several reasons"},
-          {budget, "it is another target's turn", "waiting for traffic"}}) {
+          {budget, "it takes part in one of the next slots", "next pair soon"}}) {
         document["targets"][0]["comparison"]["reason"] = first;
         document["targets"][1]["comparison"]["reason"] = second;
         EXPECT_THAT(text(), EndsWith(std::string("; ") + says));

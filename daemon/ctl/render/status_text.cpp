@@ -78,9 +78,8 @@ std::string what_all_wait_for(const json& targets) {
         if (const json trial = target.value("comparison", json(nullptr)); trial.is_object())
             reasons.insert(text_in(trial, "reason"));
     if (reasons.empty()) return "nothing to compare";
-    // These end with traffic, or when the pair of another target ends.
-    for (const char* passing : {"not busy", "it is another target's turn", ""})
-        if (reasons.contains(passing)) return "waiting for traffic";
+    if (reasons.contains("it takes part in one of the next slots")) return "next pair soon";
+    if (reasons.contains("not busy") || reasons.contains("")) return "waiting for traffic";
     return reasons.size() == 1 ? "no pair now: " + *reasons.begin() : "no pair now, for several reasons";
 }
 
