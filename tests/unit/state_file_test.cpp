@@ -120,7 +120,7 @@ TEST_F(StateFiles, WhatWasSavedComesBack) {
     tree_.remove("lib");
     auto first = file();
     EXPECT_EQ(*first.load(), std::nullopt) << "there is none";
-    Whole whole{.texts = {}, .by_name = {}};
+    Whole whole{.texts = {}};
     whole.parts.push_back({std::string("[\"\\\n\0\x7f\u00e9{", 9), 1, false});
     ASSERT_TRUE(first.save(whole));
     EXPECT_EQ(*file().load(), whole);
