@@ -122,6 +122,7 @@ TEST_F(StateFiles, WhatWasSavedComesBack) {
     EXPECT_EQ(*first.load(), std::nullopt) << "there is none";
     Whole whole{.texts = {}};
     whole.parts.push_back({std::string("[\"\\\n\0\x7f\u00e9{", 9), 1, false});
+    whole.by_name["x"].strict = {};
     ASSERT_TRUE(first.save(whole));
     EXPECT_EQ(*file().load(), whole);
     EXPECT_FALSE(tree_.exists("lib/state.json.new"));
@@ -154,6 +155,7 @@ TEST_F(StateFiles, AHandWrittenFileIsReadStrictly) {
         {"/parts/0/name", 1, "parts[0].name: not a text"},
         {"/parts/0/weight", 1.001, "parts[0].weight: out of range"},
         {"/parts/0/weight", nullptr, "parts[0].weight: not a number"},
+        {"/parts/0/weight", "1", "parts[0].weight: not a number"},
         {"/parts/0/strict", 0, "parts[0].strict: neither true nor false"},
         {"/parts/0/more", 0, "parts[0]: unknown key 'more'"},
         {"/by_name/0/weight", -1, "by_name[0].weight: out of range"},
@@ -173,7 +175,9 @@ TEST_F(StateFiles, AHandWrittenFileIsReadStrictly) {
         std::string text;
         const char* says;
     } texts[] = {{"", "empty"},
+                 {"{", "cut off"},
                  {"{\"version\": 3,\n", "cut off"},
+                 {"nonsense", "not JSON"},
                  {"{} {}", "not JSON"},
                  {std::string("\0\0\0", 3), "empty"},
                  {"[]", "not an object"},
@@ -277,6 +281,7 @@ class AppendLogs : public testing::Test {
 TEST_F(AppendLogs, LinesComeBackInTheirOrder) {
     EXPECT_THAT(*log_.load(), testing::SizeIs(0));
     for (const std::uint64_t number : {1, 2, 5}) ASSERT_TRUE(append(number));
+    EXPECT_THAT(numbers(), ElementsAre(1, 2, 5));
     EXPECT_FALSE(log_.append({{6, {"\xff", 1, {}}}}));
     ASSERT_TRUE(append(5)) << "it was written already";
     ASSERT_TRUE(append(4));

@@ -19,7 +19,8 @@ word() { # the last row of `history`, and the e-value
 step "dm-crypt with four writers on eight one-CPU sockets: the kernel makes a pool for each CPU"
 crypt_c0
 writers=4 load_c0 # with two, the emulator's two CPUs decide whether the guard `cpu` allows the gain
-note "$wq: ${kernels:=$(scope_of "$wq")}"
+kernels=$(scope_of "$wq")
+note "$wq: $kernels"
 
 step "the shipped policy, with shorter times alone added"
 drop_in_policy demo.toml <<'EOF'
