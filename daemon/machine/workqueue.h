@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,7 +16,7 @@
 namespace wq {
 
 // Affinity scopes, finest first (kernel/workqueue.c, wq_affn_names), so `a < b` means a is finer than b.
-enum class Scope { cpu, smt, cache_shard, cache, numa, system };
+enum class Scope : std::uint8_t { cpu, smt, cache_shard, cache, numa, system };
 
 inline constexpr std::array kAllScopes = {Scope::cpu,   Scope::smt,  Scope::cache_shard,
                                           Scope::cache, Scope::numa, Scope::system};
@@ -43,19 +44,19 @@ Result<ScopeFile> parse_scope_file(std::string_view text);
 // Target name for the module parameter default_affinity_scope. No workqueue has this name.
 inline constexpr const char* kDefaultTarget = "@default";
 
-enum class Kind { unbound, ordered, per_cpu, default_scope };
+enum class Kind : std::uint8_t { unbound, ordered, per_cpu, default_scope };
 std::string_view name_of(Kind kind);  // "unbound", "ordered", "per-cpu", "default"
 
 // One workqueue's sysfs directory (or the module parameter), read at one moment.
 struct Workqueue {
     std::string name;
     Kind kind = Kind::unbound;
-    ino_t inode = 0;  // a different inode is a different workqueue, even with the same name
-    ScopeFile scope;
-    std::optional<bool> strict;  // affinity_strict; empty if the file does not exist
-    CpuSet effective;            // cpumask within the unbound mask: the CPUs that its pods divide
-    std::string untouchable;     // why it can never be planned; empty if it can
     bool unread = false;         // a file exists but could not be read this time
+    std::optional<bool> strict;  // affinity_strict; empty if the file does not exist
+    ino_t inode = 0;             // a different inode is a different workqueue, even with the same name
+    ScopeFile scope;
+    CpuSet effective;         // cpumask within the unbound mask: the CPUs that its pods divide
+    std::string untouchable;  // why it can never be planned; empty if it can
 };
 
 }  // namespace wq

@@ -253,19 +253,21 @@ class Planner {
         if (!in_.pods_unknown.empty())
             return put(line, Finding::pods_unknown, "pods unknown: " + in_.pods_unknown);
         if (!online) return put(line, Finding::pods_unknown, "pods unknown: none of its CPUs is online");
+        if (!line.now)
+            return put(line, Finding::leave, fmt::format("unknown scope '{}'", line.target.scope.word));
         if (wish.kind == ScopeWish::Kind::fixed)
             return settle(line, wish.scope, fmt::format("the rule names `{}`", name_of(wish.scope)), *choice);
         if (!choice->automatic) return put(line, Finding::leave, "no scope to choose from");
         const auto is_planned = [&](Scope each) { return choice->same_pods(each, *choice->automatic); };
-        if (line.planned && !wish.candidates.empty() && std::ranges::none_of(wish.candidates, is_planned))
-            return settle(line, *line.planned, "the plan is not one of the rule's candidates", *choice);
+        if (!wish.candidates.empty() && std::ranges::none_of(wish.candidates, is_planned))
+            return settle(line, *line.now, "the plan is not one of the rule's candidates", *choice);
         settle(line, *choice->automatic, choice->why, *choice);
     }
 
     void settle(PlanLine& line, Scope wanted, const std::string& why, const Choice& choice) {
         const auto now = line.now;
         line.planned = wanted;
-        if (!now || !choice.same_pods(*now, wanted)) return put(line, Finding::change, why);
+        if (!choice.same_pods(*now, wanted)) return put(line, Finding::change, why);
         line.planned = now;
         put(line, Finding::in_place,
             now != line.target.scope.effective ? fmt::format("follows @default to {}", name_of(*now))

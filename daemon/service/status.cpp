@@ -135,7 +135,7 @@ json experiments_json(const Experiment* experiment, const std::vector<Comparison
 const Arm* arm_in_force(const Target& target) {
     const auto& hold = target.step.hold;
     if (target.external || !hold || !target.step.holds(*hold)) return nullptr;
-    return target.in_slot || target.now.scope.word == hold->word ? &*hold : nullptr;
+    return target.in_slot || target.now.scope.word == hold->word() ? &*hold : nullptr;
 }
 
 // A follower of @default is moved with it, and an order can move a target, too.

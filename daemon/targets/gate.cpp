@@ -12,7 +12,7 @@ bool means_another(const Targets& targets, const Arms& arms) {
     const Target* parameter = targets.find(kDefaultTarget);
     if (parameter == nullptr || parameter->in_slot) return false;
     const auto now = parameter->now.scope.effective;
-    const auto moved = [&](const Arm& arm) { return arm.word == "default" && now && arm.scope != *now; };
+    const auto moved = [&](const Arm& arm) { return arm.is_default && now && arm.scope != *now; };
     return moved(arms.reference) || moved(arms.candidate);
 }
 
@@ -40,7 +40,7 @@ std::optional<No> why_not(const Targets& targets, const Target& target, Use use,
     if (target.unread) return No{"cannot be read now", EAGAIN};
     if (!target.now.scope.effective) return No{"wq-tuned does not know its current scope", EINVAL};
     if (arms == nullptr) return {};
-    if (const Refusal* why = target.refusal_of(arms->candidate.word)) return No{why->reason, EAGAIN};
+    if (const Refusal* why = target.refusal_of(arms->candidate.word())) return No{why->reason, EAGAIN};
     if (means_another(targets, *arms))
         return No{"@default has another scope than this comparison assumes", EAGAIN};
     return {};

@@ -203,10 +203,10 @@ Outcome Reconciler::rewrite(const Target& target, const Arm& arm,
     Outcome outcome;
     for (unsigned i = 0; i < Managed::kTries && (i == 0 || outcome.kind == Outcome::Kind::transient); i++) {
         if (outcome.kind == Outcome::Kind::transient) counts_.errors++;  // take_failure() counts the last one
-        outcome = writer_.rewrite(target.now.name, {arm.word, arm.strict});
+        outcome = writer_.rewrite(target.now.name, {arm.word(), arm.strict});
     }
     if (outcome.kind == Outcome::Kind::done)
-        target.entry()->settle({arm.word, arm.strict ? arm.strict : target.now.strict});
+        target.entry()->settle({arm.word(), arm.strict ? arm.strict : target.now.strict});
     outcome.took = clock() - began;
     counts_.time += outcome.took;
     return outcome;

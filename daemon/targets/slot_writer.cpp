@@ -63,7 +63,7 @@ std::vector<Outcome> SlotWriter::switch_to(const std::vector<std::pair<std::stri
     for (const auto& [name, arm] : switches) {
         Target* target = target_of(targets_, name);
         out.push_back(may_switch(target, arm));
-        if (out.back().kind == End::done) target->entry()->announce({arm.word, arm.strict});
+        if (out.back().kind == End::done) target->entry()->announce({arm.word(), arm.strict});
     }
     const auto saved = targets_.edges().store.save();
     for (std::size_t i = 0; i < switches.size(); i++) {
@@ -77,13 +77,13 @@ std::vector<Outcome> SlotWriter::switch_to(const std::vector<std::pair<std::stri
         if (outcome.kind == End::done) outcome = engine_.reconciler().rewrite(*target, arm, clock);
         if (!target->in_slot) continue;
         if (outcome.kind == End::done) {
-            target->wrote({arm.word, arm.strict});
+            target->wrote({arm.word(), arm.strict});
             target->now.scope.effective = arm.scope;
             continue;
         }
         target->in_slot = false;
         if (!target->external && target->entry() != nullptr)
-            engine_.reconciler().take_failure(*target, arm.word, outcome);
+            engine_.reconciler().take_failure(*target, arm.word(), outcome);
     }
     if (const auto again = targets_.edges().store.save(); !again)
         targets_.log().write_once(LOG_ERR, Event::none, again.error().text);

@@ -77,7 +77,7 @@ class Search {
     [[nodiscard]] bool may_meet(const Arm& challenger, const Arm& reference) const {
         if (std::ranges::find(references_, challenger) != references_.end()) return false;
         if (wish_.sets_first()) return true;  // the engine reports a refusal
-        if (in_.refuses && in_.refuses(challenger.word)) return false;
+        if (in_.refuses && in_.refuses(challenger.word())) return false;
         const Candidate* c = candidate_with(in_.plan, challenger.scope);
         const Candidate* r = candidate_with(in_.plan, reference.scope);
         if (c == nullptr || r == nullptr) return true;
@@ -219,13 +219,17 @@ std::string Arm::name() const {
     return fmt::format("{}{}", name_of(scope), strict == true ? " strict" : "");
 }
 
+std::string Arm::word() const {
+    return is_default ? "default" : std::string(name_of(scope));
+}
+
 std::optional<Arm> arm_named(std::string_view name) {
     constexpr std::string_view kStrict = " strict";
     const bool strict = name.ends_with(kStrict);
     if (strict) name.remove_suffix(kStrict.size());
     const auto scope = scope_named(name);
     if (!scope) return {};
-    return Arm{*scope, std::string(name), strict ? std::optional(true) : std::nullopt};
+    return Arm{*scope, false, strict ? std::optional(true) : std::nullopt};
 }
 
 bool searches(const Workqueue& target, const Policy& policy) {
@@ -234,11 +238,12 @@ bool searches(const Workqueue& target, const Policy& policy) {
 }
 
 Arm arm_of(const Planned& plan, Scope scope) {
-    return {scope, std::string(name_of(scope)), plan.strict};
+    return {scope, false, plan.strict};
 }
 
 Arm baseline_arm(const Workqueue& target, const Planned& plan) {
-    return {plan.now.value_or(Scope::cache), target.scope.word, plan.strict ? target.strict : std::nullopt};
+    return {plan.now.value_or(Scope::cache), target.scope.word == "default",
+            plan.strict ? target.strict : std::nullopt};
 }
 
 // If only the strictness is to change, the word stays, also if it is "default".

@@ -20,9 +20,10 @@ namespace wq {
 // One side of a comparison: values that a target's files can hold.
 struct Arm {
     Scope scope = Scope::cache;
-    std::string word;                        // written to the file; for "default", `scope` is its meaning
+    bool is_default = false;                 // the file has the word `default`, which means `scope`
     std::optional<bool> strict;              // empty if no rule names it
     [[nodiscard]] std::string name() const;  // "smt", "smt strict"
+    [[nodiscard]] std::string word() const;  // written to the file
     friend bool operator==(const Arm&, const Arm&) = default;
 };
 
@@ -59,8 +60,8 @@ struct Step {
     std::optional<Arms> next;      // what is compared next; empty: nothing is
     Course course = Course::none;  // of `next`
     std::optional<Arms> watch;     // the arm that was kept, against the baseline
-    std::string said;              // if not `waiting`: the comparison that decided, for people
     unsigned candidates = 1;       // how many the target has
+    std::string said;              // if not `waiting`: the comparison that decided, for people
     // The latest record of the comparison in `said`, or nullptr if the history has none. The store owns it.
     const VerdictRecord* verdict = nullptr;
 

@@ -137,11 +137,11 @@ Wish to_write(const Target& target, Shown shown, const std::string& word, std::o
 // The wish while the ledger has no decision.
 Wish by_waiting(const Target& target, bool compared) {
     const Arm planned = planned_arm(target.before_us(), target.plan);
-    const std::string& next = target.step.next ? target.step.next->candidate.word : planned.word;
+    const std::string next = (target.step.next ? target.step.next->candidate : planned).word();
     if (const Refusal* why = target.refusal_of(next)) return baseline(why->as, why->reason);
     std::string reason = "plan: " + target.plan.reason;
-    if (const Refusal* why = target.refusal_of(planned.word))
-        reason += fmt::format("; '{}' was refused: {}", planned.word, why->reason);
+    if (const Refusal* why = target.refusal_of(planned.word()))
+        reason += fmt::format("; '{}' was refused: {}", planned.word(), why->reason);
     return baseline(compared ? State::comparing : State::waiting, std::move(reason));
 }
 
@@ -150,15 +150,13 @@ Wish by_step(const Target& target, const Waiting& waiting) {
     const bool compared = step.course == Course::dense && waiting.compared.contains(target.now.name);
     if (step.kind == Step::Kind::waiting) return by_waiting(target, compared);
     const bool goes_on = step.course == Course::dense || step.course == Course::sparse;
-    std::string said = step.said;
-    if (goes_on && !waiting.unjudged.empty()) said += "; not watched: " + waiting.unjudged;
     const State state = compared                        ? State::comparing
                         : step.kind == Step::Kind::set  ? State::set
                         : step.kind == Step::Kind::kept ? State::kept
                         : goes_on                       ? State::waiting
                                                         : State::reverted;
-    if (!step.hold) return baseline(state, std::move(said));
-    return to_write(target, {state, std::move(said)}, step.hold->word, step.hold->strict);
+    if (!step.hold) return baseline(state, step.said);
+    return to_write(target, {state, step.said}, step.hold->word(), step.hold->strict);
 }
 
 // Nothing new is written, and nothing is taken back. But an arm of a slot is not a decision: what was in

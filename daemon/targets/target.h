@@ -62,6 +62,7 @@ struct Refusal {
 
 // What the daemon knows about the files of one entry: of a target or of a mask.
 struct Managed : Shown {
+    bool gone = false;            // it vanished while it was written
     OwnedStore* store = nullptr;  // has the entry
     // What an external writer wrote, as plain(). The files are left alone until a reload.
     std::optional<std::string> external;
@@ -73,7 +74,6 @@ struct Managed : Shown {
     unsigned failures = 0;  // consecutive transient failures
     unsigned stuck = 0;     // consecutive failures to put the baseline back
     std::string stuck_why;  // text of the last of them
-    bool gone = false;      // it vanished while it was written
 
     virtual ~Managed() = default;
     [[nodiscard]] virtual const std::string& name() const = 0;
@@ -129,10 +129,10 @@ struct Target : Managed {
     std::optional<bool> opted_out;  // by udev; empty: not known yet
     bool ask_udev = true;           // the answer of udev may have changed
     bool unread = false;            // a part could not be read at the last look, and is older
-    Planned plan;                   // from the baseline; with candidates only if the rule says `auto`
-    std::optional<Scope> before;    // the scope that the baseline's word means
-    Step step;                      // from plan and ledger
     bool in_slot = false;           // in the running slot
+    std::optional<Scope> before;    // the scope that the baseline's word means
+    Planned plan;                   // from the baseline; with candidates only if the rule says `auto`
+    Step step;                      // from plan and ledger
 
     [[nodiscard]] const std::string& name() const override { return now.name; }
     [[nodiscard]] Values values() const override { return {now.scope.word, now.strict}; }

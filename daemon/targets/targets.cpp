@@ -164,7 +164,7 @@ void Targets::plan() {
     input.default_holds = [&](const PlanLine& line) -> std::optional<Scope> {
         const Target& target = all_.at(line.target.name);
         const auto& hold = target.step.hold;
-        const bool moves = hold && target.step.holds(*hold) && target.refusal_of(hold->word) == nullptr;
+        const bool moves = hold && target.step.holds(*hold) && target.refusal_of(hold->word()) == nullptr;
         return moves ? std::optional(hold->scope) : std::nullopt;
     };
     plan_each(input, [&](std::size_t, PlanLine line) {

@@ -124,8 +124,8 @@ workqueues() {
 most_idle=2048 # kB
 memory() {
   local n=1000
-  expect_small() { # STATE
-    wait_until 120 targets_are $((n + 2)) "$1" || fail "not all targets are $1"
+  expect_small() { # STATE [TARGETS]
+    wait_until 120 targets_are "${2:-$((n + 2))}" "$1" || fail "not all targets are $1"
     sleep 6
     rss=()
     for _ in {1..7}; do sample; sleep 0.7; done
@@ -141,7 +141,7 @@ memory() {
   expect_set
   sed -i s/smt/auto/ "$tree/etc/wq-tuned/wq-tuned.toml"
   kill -HUP "$storm_pid"
-  expect_small waiting
+  expect_small waiting $((n + 3)) # and @default
   sed -i s/auto/cache/ "$tree/etc/wq-tuned/wq-tuned.toml"
   kill -HUP "$storm_pid"
   expect_small as-planned

@@ -83,14 +83,14 @@ TEST_F(CandidatesTest, ARuleListsTheCandidates) {
     EXPECT_EQ(next(), "cache_shard/cache dense");
     EXPECT_EQ(step().kind, Step::Kind::waiting);
     EXPECT_FALSE(step().hold);
-    EXPECT_EQ(step().next->reference.word, "default") << "bit for bit";
+    EXPECT_EQ(step().next->reference.word(), "default") << "bit for bit";
     EXPECT_EQ(step().candidates, 1U);
 }
 
 TEST_F(CandidatesTest, AnImprovementIsHeldAndWatched) {
     known("cache_shard", "cache", improved);
     EXPECT_EQ(step().kind, Step::Kind::kept);
-    EXPECT_EQ(step().hold->word, "cache");
+    EXPECT_EQ(step().hold->word(), "cache");
     EXPECT_EQ(text_of(step().watch), "cache_shard/cache");
     EXPECT_FALSE(step().next);
     EXPECT_THAT(step().said, testing::HasSubstr("cache against cache_shard: improved"));
@@ -128,11 +128,11 @@ TEST_F(CandidatesTest, TuneTriesWhatIsFinerAndTheWinnerIsTheNextReference) {
     EXPECT_EQ(next(), "cache_shard/smt dense");
     EXPECT_EQ(step().candidates, 2U);
     known("cache_shard", "smt", improved);
-    EXPECT_EQ(step().hold->word, "smt");
+    EXPECT_EQ(step().hold->word(), "smt");
     EXPECT_EQ(next(), "smt/cpu dense");
     EXPECT_EQ(text_of(step().watch), "cache_shard/smt");
     known("smt", "cpu", improved);
-    EXPECT_EQ(step().hold->word, "cpu");
+    EXPECT_EQ(step().hold->word(), "cpu");
     EXPECT_EQ(text_of(step().watch), "cache_shard/cpu") << "against the baseline";
     EXPECT_EQ(next(), "");
 }
@@ -144,7 +144,7 @@ TEST_F(CandidatesTest, WhatTheKernelRefusedEndsNoSearch) {
     known("cache_shard", "smt", improved);
     EXPECT_FALSE(step().hold) << "it cannot be written here";
     policy_ = rule_for_all(fixed(Scope::smt));
-    EXPECT_EQ(step().hold->word, "smt") << "the rule sets it; the engine reports the refusal";
+    EXPECT_EQ(step().hold->word(), "smt") << "the rule sets it; the engine reports the refusal";
 }
 
 TEST_F(CandidatesTest, TuneKeepsOnlyWhatImproved) {
@@ -175,7 +175,7 @@ TEST_F(CandidatesTest, WhatLostToTheFormerReferenceIsNotTriedAgain) {
     tune();
     known("cache_shard", "cpu", regressed);
     known("cache_shard", "smt", improved);
-    EXPECT_EQ(step().hold->word, "smt");
+    EXPECT_EQ(step().hold->word(), "smt");
     EXPECT_EQ(next(), "");
 }
 
@@ -184,7 +184,7 @@ TEST_F(CandidatesTest, TheWatchTakesBackTheLastStepAlone) {
     known("cache_shard", "smt", improved);
     known("smt", "cpu", improved);
     known("cache_shard", "cpu", regressed);
-    EXPECT_EQ(step().hold->word, "smt");
+    EXPECT_EQ(step().hold->word(), "smt");
     EXPECT_EQ(text_of(step().watch), "cache_shard/smt");
     EXPECT_EQ(next(), "");
 }
@@ -200,7 +200,7 @@ TEST_F(CandidatesTest, WhatIsSetFirst) {
     const auto shown = [this](const std::string& next_text) {
         const Step s = step();
         EXPECT_EQ(next(), next_text);
-        return fmt::format("{} {}", static_cast<int>(s.kind), s.hold ? s.hold->word : "baseline");
+        return fmt::format("{} {}", static_cast<int>(s.kind), s.hold ? s.hold->word() : "baseline");
     };
     const auto in = [](Step::Kind kind, const char* word) {
         return fmt::format("{} {}", static_cast<int>(kind), word);
@@ -241,7 +241,7 @@ TEST_F(CandidatesTest, StrictnessIsPartOfAnArm) {
     EXPECT_EQ(next(), "cache_shard/cache strict dense");
     policy_ = rule_for_all(fixed(Scope::cache_shard), true);
     EXPECT_EQ(next(), "cache_shard/cache_shard strict dense");
-    EXPECT_EQ(step().next->candidate.word, "default") << "only the strictness is to change";
+    EXPECT_EQ(step().next->candidate.word(), "default") << "only the strictness is to change";
 }
 
 TEST_F(CandidatesTest, TuneTriesWhereOnlyTheStrictnessIsToChange) {
@@ -258,7 +258,7 @@ TEST_F(CandidatesTest, ADefaultThatMovedDoesNotMoveWhatRegressedThere) {
     EXPECT_EQ(next(), "smt/cache_shard dense") << "no verdict yet: the current scope is the reference";
     known("cache_shard", "smt", regressed);
     ASSERT_TRUE(step().hold);
-    EXPECT_EQ(step().hold->word, "cache_shard");
+    EXPECT_EQ(step().hold->word(), "cache_shard");
     EXPECT_EQ(step().kind, Step::Kind::reverted);
 }
 

@@ -15,9 +15,9 @@
 namespace wq {
 namespace {
 
-const Arm kSmt = {Scope::smt, "smt", {}};
-const Arm kNuma = {Scope::numa, "numa", {}};
-const Arm kDefault = {Scope::cache, "default", {}};
+const Arm kSmt = {Scope::smt, false, {}};
+const Arm kNuma = {Scope::numa, false, {}};
+const Arm kDefault = {Scope::cache, true, {}};
 
 // A target whose file holds `default (cache)`, and whose plan is smt, set first.
 struct Case {
@@ -201,8 +201,6 @@ TEST(Decide, ByLedger) {
         {"quarantined: EPERM -> baseline",
          [](Case& c) { c.plan(Finding::in_place, "in place"), c.next(kDefault, kNuma), c.refuse("numa"); }},
         {"set: plan -> smt", [](Case& c) { c.hold("smt"), c.next(kDefault, kSmt); }},
-        {"set: plan; not watched: no BPF -> smt",
-         [](Case& c) { c.hold("smt"), c.next(kDefault, kSmt), c.all.waiting.unjudged = "no BPF"; }},
         {"comparing: plan -> smt", [](Case& c) { c.hold("smt"), c.next(kDefault, kSmt), c.compared(); }},
         {"kept: won -> numa", kept},
         {"kept: won -> numa", [&](Case& c) { kept(c), c.next(kNuma, kSmt); }},

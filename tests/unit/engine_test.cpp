@@ -203,7 +203,7 @@ TEST_F(EngineDefault, StaysOnceAFollowerMustBeLeft) {
             ASSERT_TRUE(parts_->orders.pin("@default", "smt"));
         } else {
             ASSERT_TRUE(parts_->slots.enter({"@default"}).front());
-            ASSERT_EQ(test::switch_to(*parts_, "@default", {Scope::smt, "smt", {}}).kind,
+            ASSERT_EQ(test::switch_to(*parts_, "@default", {Scope::smt, false, {}}).kind,
                       Outcome::Kind::done);
         }
         EXPECT_EQ(scope("kcryptd"), "default (smt)");

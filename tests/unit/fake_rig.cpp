@@ -80,7 +80,7 @@ void Rig::recreate(const std::string& name) {
 Arms Rig::put_strict_candidate_in_place() {
     parts_->engine.set_policy(rule_for_all({}, true));
     parts_->engine.reconcile();
-    Arms arms{{Scope::cache, "default", false}, {Scope::smt, "smt", true}};
+    Arms arms{{Scope::cache, true, false}, {Scope::smt, false, true}};
     EXPECT_TRUE(parts_->slots.enter({"kcryptd"}).front());
     EXPECT_EQ(switch_to(*parts_, "kcryptd", arms.candidate).kind, Outcome::Kind::done);
     return arms;

@@ -471,9 +471,9 @@ TEST_F(Switching, ADeviceWithAnotherNameIsNotRemoved) {
 
 TEST(ParseArms, ReadsScopesAndStrictness) {
     EXPECT_THAT(*parse_arms("cache,smt"),
-                ElementsAre(Arm{Scope::cache, "cache", {}}, Arm{Scope::smt, "smt", {}}));
+                ElementsAre(Arm{Scope::cache, false, {}}, Arm{Scope::smt, false, {}}));
     EXPECT_THAT(*parse_arms("smt,smt:strict"),
-                ElementsAre(Arm{Scope::smt, "smt", false}, Arm{Scope::smt, "smt", true}));
+                ElementsAre(Arm{Scope::smt, false, false}, Arm{Scope::smt, false, true}));
     for (const char* bad : {"", "smt", "smt,", ",smt", "smt,smt", "smt,bogus", "smt,default",
                             "smt,cache:Strict", "smt,cache:strict:strict", "smt, cache"})
         EXPECT_FALSE(parse_arms(bad)) << bad;

@@ -384,7 +384,7 @@ void OwnershipWorld::check_state(const std::string& name) {
         target.state == State::pinned || (target.state == State::set && target.reason != "left in force");
     const std::string word = !shows_word                     ? model.word.value
                              : target.state == State::pinned ? target.entry()->note
-                                                             : target.step.hold.value().word;
+                                                             : target.step.hold.value().word();
     if (model.word.value != word) fault(fmt::format("{}'{}', not '{}'", what, model.word.value, word));
     const WorkqueueRule* rule = policy_.rule_for(name);
     const bool asked = rule != nullptr && rule->strict;

@@ -111,7 +111,7 @@ Result<Subject> scope_arms(const Paths& paths, const ScopesOf& machine, Workqueu
     Subject out{name, {}, entry_of(line.target)};
     if (line.target.kind == Kind::default_scope) out.vias = vias_of(arms, machine.kernel);
     for (const Arm& arm : arms) {
-        out.values.push_back({arm.word, arm.strict});
+        out.values.push_back({arm.word(), arm.strict});
         const Candidate* made = candidate_with(line, arm.scope);
         out.rows.push_back({arm.name(), made != nullptr ? std::optional(made->pools) : std::nullopt});
         const Arm& first = *std::ranges::find_if(arms, [&](const Arm& each) {

@@ -66,7 +66,7 @@ trial_policy plan
 drop_in wq-tuned.service <<<$'[Service]\nCapabilityBoundingSet='
 systemctl start wq-tuned
 wait_until 10 state_is "$wq" set || fail "state $(target "$wq" state)"
-is_said() { grep -q "not watched: " <<<"$(target "$wq" reason)"; }
-wait_until 60 is_said || fail "reason: $(target "$wq" reason)"
+is_said() { grep -q "waits: no counter can be measured" <<<"$(wq-tunectl status "$wq")"; }
+wait_until 60 is_said || fail "$(wq-tunectl status "$wq")"
 systemctl stop wq-tuned
 expect_scope "$wq" default
