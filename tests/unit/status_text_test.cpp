@@ -78,9 +78,8 @@ TEST_F(ProgressTest, EvidenceGrowsAndTheVerdictIsCounted) {
     EXPECT_NEAR(trial.at("effect_percent").get<double>(), -20, 3);
     EXPECT_GT(trial.at("e_improved").get<double>(), 2);
     EXPECT_EQ(target_of("kcryptd").at("outcome"), "undecided");
-    EXPECT_THAT(ctl::progress_text(trial, wall_),
-                AllOf(HasSubstr(" to 1 that smt is better than cache, latency "),
-                      HasSubstr("% better in 5 of 64 pairs; ")));
+    EXPECT_THAT(ctl::progress_text(trial, wall_), AllOf(HasSubstr(" that smt is better than cache, latency "),
+                                                        HasSubstr("% better in 5 of 64 pairs; ")));
     ASSERT_TRUE(run_until([&] { return target_of("kcryptd").at("outcome") == "improved"; }));
     EXPECT_EQ(target_of("kcryptd").at("verdict").at("verdict"), "improved");
     EXPECT_EQ(experiments().at("reason"), nullptr);
@@ -150,7 +149,7 @@ TEST_F(ProgressTest, WorthCountsWhatAnOrderOrDefaultMoves) {
         << "an external writer's";
 }
 
-TEST(ProgressText, SaysTheOddsAndWhenTheNextPairComes) {
+TEST(ProgressText, SaysTheEvidenceAndWhenTheNextPairComes) {
     const json base{{"candidate", "smt"},
                     {"reference", "cache"},
                     {"counter", "latency"},
@@ -162,24 +161,26 @@ TEST(ProgressText, SaysTheOddsAndWhenTheNextPairComes) {
         return changes;
     };
     for (const auto& [changes, text] : std::vector<std::pair<json, std::string>>{
-             {{{"e_improved", 12.3}}, "12 to 1 that smt is better than cache"},
-             {{{"e_improved", 0.1}, {"e_regressed", 2}}, "2 to 1 that smt is worse than cache"},
+             {{{"e_improved", 12.3}}, "e-value 12 that smt is better than cache"},
+             {{{"e_improved", 0.1}, {"e_regressed", 2}}, "e-value 2 that smt is worse than cache"},
              {{{"e_improved", 1.9}}, "smt against cache: no evidence yet"},
-             {{{"e_improved", 1e300}}, "more than 10000 to 1 that smt is better than cache"},
+             {{{"e_improved", 1e300}}, "e-value above 10000 that smt is better than cache"},
              {effect({{"course", "watched"},
                       {"pairs", 70},
                       {"next_pair", 1240},
                       {"reason", "its next pair is not due"}}),
-              "watched: 30 to 1 that smt is better than cache, latency 3.1% better (1.2 to 5) in 70 pairs; "
+              "watched: e-value 30 that smt is better than cache, latency 3.1% better (1.2 to 5) in 70 "
+              "pairs; "
               "next pair in 4 min"},
              {effect({{"course", "dense"}, {"next_pair", 10}, {"max_pairs", 64}, {"reason", "EIO"}}),
-              "30 to 1 that smt is better than cache, latency 3.1% better (1.2 to 5) in 1 of 64 pairs; next "
+              "e-value 30 that smt is better than cache, latency 3.1% better (1.2 to 5) in 1 of 64 pairs; "
+              "next "
               "pair now (EIO)"},
              {effect({{"course", "dense"}, {"max_pairs", 64}, {"reason", "not busy"}}),
-              "30 to 1 that smt is better than cache, latency 3.1% better (1.2 to 5) in 1 of 64 pairs; "
+              "e-value 30 that smt is better than cache, latency 3.1% better (1.2 to 5) in 1 of 64 pairs; "
               "waits: not busy"},
              {effect({{"course", "resting"}, {"next_pair", 1000 + 29 * 86400}, {"reason", "it regressed"}}),
-              "30 to 1 that smt is better than cache, latency 3.1% better (1.2 to 5) in 1 pair; rests (it "
+              "e-value 30 that smt is better than cache, latency 3.1% better (1.2 to 5) in 1 pair; rests (it "
               "regressed), next pair in 29 days"}}) {
         json trial = base;
         trial.update(changes);
@@ -195,7 +196,7 @@ TEST(ProgressText, TheSummaryCountsOutcomesAndSaysWhatIsWaitedFor) {
     for (const char* outcome : {"improved", "regressed", "improved", "undecided", "improved"})
         document["targets"].push_back({{"outcome", outcome}});
     for (int i = 0; i < 9; i++) document["targets"].push_back({{"outcome", nullptr}});
-    EXPECT_EQ(text(), "5 of 14 targets: 3 improved, 1 undecided, 1 regressed; next pair in 4 min");
+    EXPECT_EQ(text(), "5 of 14 targets: 3 improved, 1 undecided so far, 1 regressed; next pair in 4 min");
     json& experiments = document["daemon"]["experiments"];
     experiments["next_pair"] = nullptr;
     EXPECT_THAT(text(), EndsWith("; nothing to compare"));

@@ -26,8 +26,8 @@ std::string effect_text_of(const json& about) {
     return effect ? about.value("counter", "") + " " + effect_text(*effect) : "";
 }
 
-constexpr double kLeastOdds = 2;      // below this, the text is "no evidence yet"
-constexpr double kMostOdds = 10'000;  // above this, the text is "more than 10000 to 1"
+constexpr double kLeastShown = 2;      // e-value; below this, the text is "no evidence yet"
+constexpr double kMostShown = 10'000;  // above this, the text is "e-value above 10000"
 
 // "in 4 min", "now".
 std::string in_time(const json& when, std::int64_t now) {
@@ -57,18 +57,18 @@ std::string when_text(const json& trial, std::int64_t now) {
                        resting ? "" : because);
 }
 
-// The e-values as odds: "12 to 1 that smt is better than cache".
-std::string odds_text(const json& trial) {
+// "e-value 12 that smt is better than cache".
+std::string evidence_text(const json& trial) {
     const double better = trial.value("e_improved", 1.0);
     const double worse = trial.value("e_regressed", 1.0);
-    const double odds = std::max(better, worse);
+    const double most = std::max(better, worse);
     const std::string candidate = text_in(trial, "candidate");
     const std::string reference = text_in(trial, "reference");
-    if (odds < kLeastOdds) return fmt::format("{} against {}: no evidence yet", candidate, reference);
+    if (most < kLeastShown) return fmt::format("{} against {}: no evidence yet", candidate, reference);
     return fmt::format(
-        "{} to 1 that {} is {} than {}",
-        odds > kMostOdds ? fmt::format("more than {:.0f}", kMostOdds) : fmt::format("{:.0f}", odds),
-        candidate, better >= worse ? "better" : "worse", reference);
+        "e-value {} that {} is {} than {}",
+        most > kMostShown ? fmt::format("above {:.0f}", kMostShown) : fmt::format("{:.0f}", most), candidate,
+        better >= worse ? "better" : "worse", reference);
 }
 
 // What the comparisons of TARGETS wait for, if no slot runs and it is not known when the next one begins.
@@ -98,8 +98,8 @@ std::string when_any_text(const json& status, std::int64_t now) {
 
 std::string progress_text(const json& trial, std::int64_t now) {
     const std::string when = when_text(trial, now);
-    return fmt::format("{}{}{}{}", text_in(trial, "course") == "watched" ? "watched: " : "", odds_text(trial),
-                       pairs_text(trial), when.empty() ? "" : "; " + when);
+    return fmt::format("{}{}{}{}", text_in(trial, "course") == "watched" ? "watched: " : "",
+                       evidence_text(trial), pairs_text(trial), when.empty() ? "" : "; " + when);
 }
 
 std::vector<std::pair<const char*, std::string>> contention_lines(const json& target) {
@@ -125,7 +125,8 @@ std::string comparisons_text(const json& status, std::int64_t now) {
     for (const char* outcome : kOutcomes) {
         const auto n =
             std::ranges::count_if(targets, [&](const json& t) { return text_in(t, "outcome") == outcome; });
-        if (n > 0) parts.push_back(fmt::format("{} {}", n, outcome));
+        if (n > 0)
+            parts.push_back(fmt::format("{} {}{}", n, outcome, outcome == kOutcomes[1] ? " so far" : ""));
         compared += n;
     }
     // The output line above this one says why nothing is written.

@@ -27,7 +27,7 @@ std::optional<Effect> effect_in(const Json& about) {
 
 // A comparison as text. TRIAL: a target's `comparison` in a status document, not null. NOW: s since 1970.
 
-// "12 to 1 that smt is better than cache, latency 3.1% better (1.2 to 5) in 23 of 64 pairs; next pair in 4
+// "e-value 12 that smt is better than cache, latency 3.1% better (1.2 to 5) in 23 of 64 pairs; next pair in 4
 // min".
 std::string progress_text(const nlohmann::json& trial, std::int64_t now);
 
