@@ -87,7 +87,10 @@ struct WorkqueueWalk::Loaded {
 static bpf_link* attach_to_own_task(const bpf_program* program) {
     bpf_iter_link_info task{};
     task.task.tid = static_cast<__u32>(::getpid());
-    LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &task, .link_info_len = sizeof(task));
+    bpf_iter_attach_opts options{};
+    options.sz = sizeof(options);
+    options.link_info = &task;
+    options.link_info_len = sizeof(task);
     return bpf_program__attach_iter(program, &options);
 }
 

@@ -60,7 +60,8 @@ auto attach_seen(Seen wished, Attached attached, Seen& seen) {
 // Runs PROGRAM, of type syscall, once. Error: the negative errno that it returned. EPERM and ENOENT come
 // from find_variable() of dump.bpf.c, and the error text explains them. The text starts with WHAT.
 inline Status run_once(const bpf_program* program, const std::string& what) {
-    LIBBPF_OPTS(bpf_test_run_opts, options);
+    bpf_test_run_opts options{};
+    options.sz = sizeof(options);
     const BpfErrors errors;
     if (int code = bpf_prog_test_run_opts(bpf_program__fd(program), &options)) return errors.fail(what, code);
     const int code = std::abs(static_cast<int>(options.retval));
