@@ -8,12 +8,13 @@ cd "$(dirname "$0")/../.."
 # shellcheck source=tests/guest/common.sh
 . tests/guest/common.sh
 
-version=$(sed -nE 's/^Version: +//p' rpm/wq-tuned.spec)
+version=$(dpkg-deb --field "$debs"/wq-tuned_*.deb Version)
 as_root rm -rf --one-file-system "$out"
 mkdir -p "$out/SOURCES"
+sed "s/^\(Version: *\).*/\1$version/" rpm/wq-tuned.spec >"$out/wq-tuned.spec"
 git ls-files -z | tar --create --gzip --null --files-from=- --transform="s,^,wq-tuned-$version/," --file="$out/SOURCES/wq-tuned-$version.tar.gz"
 # --nodeps: Debian's packages satisfy the dependencies, but under other names.
-rpmbuild --quiet --nodeps --load=tests/distro/rpm-macros --define "_topdir $out" -bb rpm/wq-tuned.spec >"$out.log" 2>&1 ||
+rpmbuild --quiet --nodeps --load=tests/distro/rpm-macros --define "_topdir $out" -bb "$out/wq-tuned.spec" >"$out.log" 2>&1 ||
   { tail -n 20 "$out.log"; die "the build failed; the complete output is in $out.log"; }
 rpms=("$out"/RPMS/*/*.rpm)
 rpmlint --config tests/distro/rpmlint.toml rpm/wq-tuned.spec "${rpms[@]}"

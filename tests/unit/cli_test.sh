@@ -110,7 +110,7 @@ DBUS_SYSTEM_BUS_ADDRESS=unix:path=/nowhere expect 3 --json
 grep -q '"state":"absent"' "$root/out" || complain "--json: $(cat "$root/out")"
 expect 0 plan --root "$root" --topology "$synthetic"
 expect 0 --version
-grep -qx 'wq-tunectl [0-9.]*' "$root/out" || complain "--version: $(cat "$root/out")"
+grep -qx 'wq-tunectl [0-9.]*\(~git[0-9a-z.]*\)\?' "$root/out" || complain "--version: $(cat "$root/out")"
 for bad in live:x nothing xml: fsroot: synthetic:; do
   for command in topology plan report; do
     says 2 "'$bad' is not live, fsroot:DIR, xml:FILE or synthetic:DESC" "$command" --topology "$bad"
@@ -259,7 +259,7 @@ flock "$root/held/run/wq-tuned/lock" sh -c '"$0" --root "$1" >/dev/null 2>&1; ec
 [ "$(cat "$root/out")" = 75 ] || complain "wq-tuned under a held lock: exit $(cat "$root/out")"
 grep -qx "RestartPreventExitStatus=75" "${0%/*}/../../units/wq-tuned.service.in" || complain "the unit tries 75 again"
 
-"$bin/wq-tuned" --version | grep -qx 'wq-tuned [0-9.]*' || complain "wq-tuned --version: $("$bin/wq-tuned" --version)"
+"$bin/wq-tuned" --version | grep -qx 'wq-tuned [0-9.]*\(~git[0-9a-z.]*\)\?' || complain "wq-tuned --version: $("$bin/wq-tuned" --version)"
 code=0
 "$bin/wq-tuned" --nothing >/dev/null 2>&1 || code=$?
 [ $code = 2 ] || complain "wq-tuned --nothing: exit $code"

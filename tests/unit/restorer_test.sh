@@ -27,7 +27,7 @@ expect 2 --root ''
 expect 0 --help
 grep -q '^usage: wq-tuned-restore ' "$root/out" || complain "--help: $(cat "$root/out")"
 expect 0 --version
-grep -qx 'wq-tuned-restore [0-9.]*' "$root/out" || complain "--version: $(cat "$root/out")"
+grep -qx 'wq-tuned-restore [0-9.]*\(~git[0-9a-z.]*\)\?' "$root/out" || complain "--version: $(cat "$root/out")"
 
 # A workqueue with a value that a daemon wrote. The file `keep` says that its policy has on_exit = "keep".
 tree=$root/tree wq=$root/tree/sys/devices/virtual/workqueue/kcryptd
