@@ -9,7 +9,11 @@
 table=docs/checks.md
 logs=build/all
 
+# The last commit that changes more than documents: what a row names. Rows may be committed between two parts.
+code_commit() { git log -1 --format=%h --abbrev=12 -- . ':!*.md'; }
+
 # "SECONDS NAME" of each job, the longest first: what it took by its row, else a guess; of a boot, the most that it may take.
+# By the rows that the code's commit had: all parts of it divide the jobs alike.
 all_jobs() {
   {
     printf '%s\n' '100 lint' '1500 unit-asan' '900 unit-release' '1200 tidy' '1500 unit-arm64' '3600 guests-arm64' \
@@ -18,7 +22,7 @@ all_jobs() {
       .tests[] | select(.name | test("^guest[.].*[.]boots?$")) |
       select(any(.command[]; endswith("/report.sh")) | not) | .command as $c | ($c | index("--timeout")) as $at |
       "\(if $at then $c[$at + 1] else 3000 end) \(.name | sub("[.]boots?$"; ""))"'
-  } | awk 'NR == FNR { if ($1 == "|") took[$2] = 60 * $16; next } { print ($2 in took ? took[$2] : $1), $2 }' "$table" - | sort -k1,1nr -k2
+  } | awk 'NR == FNR { if ($1 == "|") took[$2] = 60 * $16; next } { print ($2 in took ? took[$2] : $1), $2 }' <(git show "$(code_commit):$table") - | sort -k1,1nr -k2
 }
 
 # Of the jobs in stdin, the names of those in part N of M: each job goes to the part that has least so far.
@@ -93,7 +97,7 @@ record() { # NAME RESULT SECONDS COMMIT
 
 test_all() { # N/M, or JOB...
   local which=$1 list job jobs result started commit bad=0
-  commit=$(git rev-parse --short=12 HEAD)$(git diff --quiet HEAD -- . ":!$table" || echo -dirty) # what is built now
+  commit=$(code_commit)$([ -z "$(git status --porcelain -- . ':!*.md')" ] || echo -dirty) # what is built now
   (packages+=(chromium fonts-dejavu-core) && deps)
   build release -DWQ_TUNED_UNIT_TESTS=OFF
   tests/guest/fetch.sh 6.12 7.2

@@ -101,6 +101,7 @@ for manual in man/*.[1-8]; do
   grep -qF " ${manual#man/}" man/CMakeLists.txt || complain "$manual: not installed by man/CMakeLists.txt"
 done
 if command -v mandoc >/dev/null; then
+  [ "$(mandoc -T utf8 man/wq-tunectl.1 | wc -w)" -lt 4000 ] || complain "wq-tunectl(1) has 4,000 words or more"
   lint=$(mandoc -T lint -W warning man/*.[1-8] 2>&1) || complain "mandoc: $lint"
 else
   echo "manuals.sh: mandoc is not installed: the form of the manuals was not looked at"
