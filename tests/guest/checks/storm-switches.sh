@@ -9,13 +9,15 @@
 
 seconds=$(scaled 600 60)
 grep -q slub_debug=FZP /proc/cmdline || fail "the boot has no slub_debug=FZP"
+check_eq "nodes" 0-1 "$(cat /sys/devices/system/node/online)"
+sysctl -qw kernel.watchdog_thresh=60 kernel.watchdog=1 # boot.sh has nowatchdog; 60 s: two CPUs emulate eight
 crypt_open c0 0
 wq=$(wq_of c0)
 echo 2 >"$workqueues/$wq/max_active" # eight writers: most items wait
 mapfile -t scopes < <(for scope in cpu smt cache cache_shard numa system; do
   echo $scope >"$workqueues/$wq/affinity_scope" 2>/dev/null && echo $scope
 done)
-note "scopes: ${scopes[*]}; nodes: $(cat /sys/devices/system/node/online)"
+note "scopes: ${scopes[*]}"
 ended=/run/wq-tests/ended
 rm -f $ended
 
@@ -42,18 +44,19 @@ plug >/run/wq-tests/plugged &
 plugging=$!
 trap 'touch $ended' EXIT
 
-rounds=0 until=$((SECONDS + seconds))
+rounds=0 items=0 until=$((SECONDS + seconds))
 while [ $SECONDS -lt $until ]; do
   timeout 300 fio --name=count --filename=/dev/mapper/c0 --rw=randwrite --bs=4k --size=4m --numjobs=8 --offset_increment=4m --iodepth=8 \
-    --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --do_verify=1 >/run/wq-tests/fio 2>&1 ||
+    --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --do_verify=1 --output-format=json --output=/run/wq-tests/fio ||
     { cat /run/wq-tests/fio; fail "round $rounds: exit code $?: an item was lost, or its data"; }
-  rounds=$((rounds + 1))
+  rounds=$((rounds + 1)) items=$((items + $(jq '[.jobs[] | .read.total_ios + .write.total_ios] | add' /run/wq-tests/fio)))
 done
 touch $ended
 wait $switching || fail "$(cat /run/wq-tests/switched)"
 wait $plugging || fail "$(cat /run/wq-tests/plugged)"
 bad=$(dmesg | grep -E 'BUG|Oops|WARNING|KASAN|Poison overwritten|Redzone|stall|lockup|hung task|list_(add|del) corruption' || true)
 check_eq "complaints of the kernel" "" "$bad"
+check_eq "items" $((rounds * 8 * 1024 * 2)) $items # each block is written and read back
 [ "$(cat /run/wq-tests/switched)" -gt "$seconds" ] || fail "only $(cat /run/wq-tests/switched) switches"
-note "figures: $(cat /run/wq-tests/switched) switches, $(cat /run/wq-tests/plugged) CPUs off and on, $((rounds * 8 * 1024 * 2)) items came back, in $seconds s"
+note "figures: $(cat /run/wq-tests/switched) switches, $(cat /run/wq-tests/plugged) CPUs off and on, $items items came back, in $seconds s"
 echo default >"$workqueues/$wq/affinity_scope"
