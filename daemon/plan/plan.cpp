@@ -239,7 +239,7 @@ class Planner {
     }
 
     void decide_by_wish(PlanLine& line, const ScopeWish& wish) {
-        const bool known = !in_.kernel.scopes.empty() && in_.pods_unknown.empty();
+        const bool known = !in_.kernel.scopes.empty() && in_.pods_unknown.empty() && line.now;
         const Choice* choice = known ? &choice_for(line.target.effective) : nullptr;
         const bool online = known && choice->candidates.front().pools > 0;
         if (online) line.candidates = choice->candidates;  // also of what is left: people compare them
@@ -252,9 +252,9 @@ class Planner {
                        fmt::format("unsupported: this kernel has no {}", name_of(wish.scope)));
         if (!in_.pods_unknown.empty())
             return put(line, Finding::pods_unknown, "pods unknown: " + in_.pods_unknown);
-        if (!online) return put(line, Finding::pods_unknown, "pods unknown: none of its CPUs is online");
         if (!line.now)
-            return put(line, Finding::leave, fmt::format("unknown scope '{}'", line.target.scope.word));
+            return put(line, Finding::pods_unknown, "pods unknown: new scope " + line.target.scope.word);
+        if (!online) return put(line, Finding::pods_unknown, "pods unknown: none of its CPUs is online");
         if (wish.kind == ScopeWish::Kind::fixed)
             return settle(line, wish.scope, fmt::format("the rule names `{}`", name_of(wish.scope)), *choice);
         if (!choice->automatic) return put(line, Finding::leave, "no scope to choose from");
