@@ -22,7 +22,7 @@ all_jobs() {
       .tests[] | select(.name | test("^guest[.].*[.]boots?$")) |
       select(any(.command[]; endswith("/report.sh")) | not) | .command as $c | ($c | index("--timeout")) as $at |
       "\(if $at then $c[$at + 1] else 3000 end) \(.name | sub("[.]boots?$"; ""))"'
-  } | awk 'NR == FNR { if ($1 == "|") took[$2] = 60 * $16; next } { print ($2 in took ? took[$2] : $1), $2 }' <(git show "$(code_commit):$table") - | sort -k1,1nr -k2
+  } | awk 'FILENAME != "-" { if ($1 == "|") took[$2] = 60 * $16; next } { print ($2 in took ? took[$2] : $1), $2 }' <(git show "$(code_commit):$table") - | sort -k1,1nr -k2
 }
 
 # Of the jobs in stdin, the names of those in part N of M: each job goes to the part that has least so far.

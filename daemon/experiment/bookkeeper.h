@@ -22,7 +22,7 @@ struct ExperimentTotals {
     std::uint64_t regressed = 0;   //
     std::uint64_t undecided = 0;   // comparisons that max_pairs pairs did not decide
     std::uint64_t taken_back = 0;  // by the watch
-    std::uint64_t rests = 0;       // candidates that were set aside for a time
+    std::uint64_t rests = 0;       // candidates that began to rest
     std::uint64_t cut_off = 0;     // targets that left a slot before its end
     double lost_today = 0;         // s that all targets lost to experiments today (UTC)
 };

@@ -30,7 +30,7 @@ class Experiment {
   public:
     explicit Experiment(ExperimentEdges edges);
 
-    // Candidates that were set aside may be tried again; a new random delay begins if judge.jitter changed.
+    // Candidates that rest may be tried again; a new random delay begins if judge.jitter changed.
     void policy_changed();
     // Called at watchdog ticks. SYSTEM_STATE: of systemd, "running"; "" if it cannot be asked.
     void tick(const std::string& system_state);

@@ -42,7 +42,7 @@ enum class Course : std::uint8_t {
     none,     // there is no comparison
     dense,    // a pair in every slot, up to judge.max_pairs
     sparse,   // a pair per judge.recheck
-    resting,  // no pair for now: it regressed, or its candidate was set aside
+    resting,  // no pair for now: it regressed, or its candidate rests for another reason
     watched,  // the candidate was kept: sparse pairs against the baseline
 };
 std::string_view name_of(Course course);
@@ -71,7 +71,7 @@ struct Step {
     }
 };
 
-// A candidate that is set aside on one target.
+// A candidate that rests on one target.
 struct Rest {
     std::uint64_t until = 0;  // us of CLOCK_MONOTONIC
     std::string why;
@@ -174,7 +174,7 @@ class OrderBook {
     Waiting waiting;
     std::string no_rates;  // why the last look at the traffic failed; "" if it did not
     std::map<std::string, std::string> before_upgrade;  // arm that was kept under an older kernel, by class
-    static constexpr unsigned kMostDropped = 10;  // dropped pairs in a row; then the candidate is set aside
+    static constexpr unsigned kMostDropped = 10;        // dropped pairs in a row; then the candidate rests
 
     [[nodiscard]] Notes& of(const std::string& name) { return notes_[name]; }
     // Those of a new target if nothing is known.

@@ -48,7 +48,7 @@ rounds=0 items=0 until=$((SECONDS + seconds))
 while [ $SECONDS -lt $until ]; do
   timeout 300 fio --name=count --filename=/dev/mapper/c0 --rw=randwrite --bs=4k --size=4m --numjobs=8 --offset_increment=4m --iodepth=8 \
     --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --do_verify=1 --output-format=json --output=/run/wq-tests/fio ||
-    { cat /run/wq-tests/fio; fail "round $rounds: exit code $?: an item was lost, or its data"; }
+    { rc=$?; cat /run/wq-tests/fio || true; fail "round $rounds: exit code $rc: an item was lost, or its data"; }
   rounds=$((rounds + 1)) items=$((items + $(jq '[.jobs[] | .read.total_ios + .write.total_ios] | add' /run/wq-tests/fio)))
 done
 touch $ended
