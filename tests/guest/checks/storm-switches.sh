@@ -49,7 +49,7 @@ while [ $SECONDS -lt $until ]; do
   timeout 300 fio --name=count --filename=/dev/mapper/c0 --rw=randwrite --bs=4k --size=4m --numjobs=8 --offset_increment=4m --iodepth=8 \
     --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --do_verify=1 --output-format=json --output=/run/wq-tests/fio ||
     { rc=$?; cat /run/wq-tests/fio || true; fail "round $rounds: exit code $rc: an item was lost, or its data"; }
-  rounds=$((rounds + 1)) items=$((items + $(jq '[.jobs[] | .read.total_ios + .write.total_ios] | add' /run/wq-tests/fio)))
+  rounds=$((rounds + 1)) items=$((items + $(jq '[.jobs[] | .read.total_ios + .write.total_ios] | add' <(sed -n '/^{/,$p' /run/wq-tests/fio))))
 done
 touch $ended
 wait $switching || fail "$(cat /run/wq-tests/switched)"
