@@ -10,7 +10,8 @@ table=docs/checks.md
 logs=build/all
 
 # The last commit that changes more than documents: what a row names. Rows may be committed between two parts.
-code_commit() { git log -1 --format=%h --abbrev=12 -- . ':!*.md'; }
+code=(. ':!*.md' ':!docs')
+code_commit() { git log -1 --format=%h --abbrev=12 -- "${code[@]}"; }
 
 # "SECONDS NAME" of each job, the longest first: what it took by its row, else a guess; of a boot, the most that it may take.
 # By the rows that the code's commit had: all parts of it divide the jobs alike.
@@ -97,7 +98,7 @@ record() { # NAME RESULT SECONDS COMMIT
 
 test_all() { # N/M, or JOB...
   local which=$1 list job jobs result started commit bad=0
-  commit=$(code_commit)$([ -z "$(git status --porcelain -- . ':!*.md')" ] || echo -dirty) # what is built now
+  commit=$(code_commit)$([ -z "$(git status --porcelain -- "${code[@]}")" ] || echo -dirty) # what is built now
   (packages+=(chromium fonts-dejavu-core) && deps)
   build release -DWQ_TUNED_UNIT_TESTS=OFF
   tests/guest/fetch.sh 6.12 7.2

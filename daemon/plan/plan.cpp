@@ -253,7 +253,8 @@ class Planner {
         if (!in_.pods_unknown.empty())
             return put(line, Finding::pods_unknown, "pods unknown: " + in_.pods_unknown);
         if (!line.now)
-            return put(line, Finding::pods_unknown, "pods unknown: new scope " + line.target.scope.word);
+            return put(line, Finding::pods_unknown,
+                       fmt::format("pods unknown: those of '{}'", line.target.scope.word));
         if (!online) return put(line, Finding::pods_unknown, "pods unknown: none of its CPUs is online");
         if (wish.kind == ScopeWish::Kind::fixed)
             return settle(line, wish.scope, fmt::format("the rule names `{}`", name_of(wish.scope)), *choice);

@@ -209,7 +209,7 @@ TEST(Plan, FollowsTheRule) {
         {"leave skip cache", "", rule_for_all(leave())},
         {"unmanaged skip cache", "no rule matches", others},
         {"change set cache_shard", "", rule_for_all(), usual, kernel_72()},
-        {"pods_unknown skip", "new scope pony", rule_for_all(fixed(Scope::smt)), as([](auto& w) {
+        {"pods_unknown skip", "those of 'pony'", rule_for_all(fixed(Scope::smt)), as([](auto& w) {
              w.scope = {"pony", std::nullopt};
          })},
         {"untouchable skip", "ordered", rule_for_all(fixed(Scope::smt)),

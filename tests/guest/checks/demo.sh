@@ -78,7 +78,7 @@ check_eq "after the stop as the administrator had set it: system, 0 settings lef
 echo default >"$workqueues/$wq/affinity_scope" # it was this script, not wq-tuned, that had set it
 
 control=$(grep -oE 'improved|regressed|undecided.*' /run/control || echo "no verdict")
-case $control in improved | regressed) control+=" (by chance, 1 time in 20 at most; or our arithmetic is wrong)" ;; esac
+case $control in improved | regressed) control+=" (equal pools: by chance, at most 5% for each direction)" ;; esac
 step "in short: the control with equal pools is $control; then the harmful scope, and last the daemon's own choice"
 note "$second"
 note "$first"
