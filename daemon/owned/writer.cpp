@@ -7,6 +7,8 @@
 #include <syslog.h>
 #include <cerrno>
 #include <filesystem>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "base/cpu_set.h"
@@ -231,24 +233,6 @@ struct Restored {
     Outcome outcome = {};
 };
 
-enum class Step { strict_off, parameter, mask, mask_of_all, scope, strict_on, device };
-constexpr Step kOrder[] = {Step::strict_off, Step::parameter, Step::mask,  Step::mask_of_all,
-                           Step::scope,      Step::strict_on, Step::device};
-
-Step step_of(const Owned& entry, Knob file) {
-    switch (file) {
-        case Knob::strict:
-            return entry.strict && entry.strict->baseline == "1" ? Step::strict_on : Step::strict_off;
-        case Knob::mask:
-            return entry.name == kDefaultMask ? Step::mask_of_all : Step::mask;
-        case Knob::device:
-            return Step::device;
-        default:
-            break;
-    }
-    return entry.name == kDefaultTarget ? Step::parameter : Step::scope;
-}
-
 void put_back(OwnedWriter& writer, Restored& item, Knob file) {
     const auto put_back = [&] {
         Outcome out;
@@ -331,13 +315,22 @@ std::string let_in(const WorkqueueFiles& files, const Owned& entry) {
                        isolated.list());
 }
 
+RestoreStep restore_step_of(const Owned& entry, Knob file) {
+    using enum RestoreStep;
+    if (file == Knob::strict) return entry.strict && entry.strict->baseline == "1" ? strict_on : strict_off;
+    if (file == Knob::mask) return entry.name == kDefaultMask ? mask_of_all : mask;
+    if (file == Knob::device) return device;
+    return entry.name == kDefaultTarget ? parameter : scope;
+}
+
 unsigned restore_all(WorkqueueFiles& files, OwnedStore& store, Log& log, bool only_slots) {
     OwnedWriter writer(files, store);
     std::vector<Restored> items = announce(store, only_slots);
-    for (const Step step : kOrder)
-        for (Restored& item : items)
-            for (const Knob file : {item.entry->main.file, Knob::strict})
-                if (step_of(*item.entry, file) == step) put_back(writer, item, file);
+    std::multimap<RestoreStep, std::pair<Restored*, Knob>> steps;
+    for (Restored& item : items)
+        for (const Knob file : {item.entry->main.file, Knob::strict})
+            steps.emplace(restore_step_of(*item.entry, file), std::pair(&item, file));
+    for (const auto& [step, file] : steps) put_back(writer, *file.first, file.second);
     unsigned stayed = 0;
     for (const Restored& item : items) {
         Owned& entry = *item.entry;

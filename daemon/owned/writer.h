@@ -104,13 +104,13 @@ class OwnedWriter {
     OwnedStore& store_;
 };
 
-// Puts every baseline of STORE back if the file holds something of ours, and removes each entry for which
-// nothing is left to do. Returns how many could not be restored; they stay in STORE and are logged.
-// ONLY_SLOTS: keeps settings, and restores only @default and targets of a slot that was cut off.
-//
-// The order: our strictness off; @default; masks (of workqueues, then of all); scopes, values and commands; a
-// strictness of the kernel on; devices, whose removal destroys their workqueues. So no scope is strict
-// without need, and no follower of @default moves twice.
+// In this order no scope is strict without need, and no follower of @default moves twice.
+enum class RestoreStep { strict_off, parameter, mask, mask_of_all, scope, strict_on, device };
+RestoreStep restore_step_of(const Owned& entry, Knob file);
+
+// Puts every baseline of STORE back, in this order, if the file holds something of ours, and removes each
+// entry for which nothing is left to do. Returns how many could not be restored; they stay in STORE and are
+// logged. ONLY_SLOTS: keeps settings, and restores only @default and targets of a slot that was cut off.
 unsigned restore_all(WorkqueueFiles& files, OwnedStore& store, Log& log, bool only_slots = false);
 
 // How the journal names a setting, a baseline that was put back, and an external writer.

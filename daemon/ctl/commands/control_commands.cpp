@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
@@ -116,10 +117,11 @@ int compare(const Options& options, const std::string& target, const std::string
     return record->judged ? kOk : kFailure;
 }
 
-Shown history_shown(const std::vector<VerdictRecord>& records) {
+Shown history_shown(const std::vector<VerdictRecord>& records, const std::string& target) {
     Shown out;
     if (records.empty()) {
-        out.add("No comparison has a verdict on this machine yet.");
+        out.add(fmt::format("No comparison{}{} has a verdict on this machine yet.",
+                            target.empty() ? "" : " of ", target));
         return out;
     }
     Table table({"TIME", "TARGET", "COMPARED", "VERDICT", "PAIRS", "EFFECT"});
@@ -149,10 +151,7 @@ int history(const Options& options, const std::string& target) {
         fmt::print("{}\n", json_text(json{{"verdicts", std::move(verdicts)}}));
         return kOk;
     }
-    if (records.empty() && !target.empty())
-        fmt::print("No comparison of {} has a verdict on this machine yet.\n", target);
-    else
-        fmt::print("{}", history_shown(records).text());
+    fmt::print("{}", history_shown(records, target).text());
     return kOk;
 }
 
@@ -165,35 +164,32 @@ std::string path_of(const Paths& paths, const std::string& name, Knob file) {
     return paths.workqueues() + folder + kFiles[static_cast<std::size_t>(file)];
 }
 
-// The command that restores one file, if it holds NOW and that is ours.
-std::string command(const Paths& paths, const std::string& name, const Attribute& attribute,
-                    const std::string& now) {
-    if (attribute.same(now, attribute.baseline) || !attribute.is_claimed(now)) return "";
+// Adds the command that restores FILE of ENTRY, if that holds something of ours.
+void add_command(const Paths& paths, const OwnedWriter& writer, Owned& entry, Knob file,
+                 std::multimap<RestoreStep, std::string>& out) {
+    if (file == Knob::strict && !entry.strict) return;
+    const auto now = writer.read(entry, file);
+    const Attribute& attribute = entry.of(file);
+    if (!now || attribute.whose(*now) != Whose::ours) return;
     // Both come from files, which are not trusted.
-    return fmt::format("echo {} > {}\n", shell_word(attribute.baseline),
-                       shell_quoted(path_of(paths, name, attribute.file)));
-}
-
-// The commands that restore one entry.
-std::string commands(const Paths& paths, const WorkqueueFs& files, const Owned& entry) {
-    Owned settled = entry;
-    const Look now = look_at(files, settled);
-    std::string out;
-    if (now.scope) out += command(paths, entry.name, entry.main, now.scope->word);
-    if (now.mask) out += command(paths, entry.name, entry.main, now.mask->text);
-    if (now.strict) out += command(paths, entry.name, *entry.strict, text_of_strict(*now.strict));
-    return out;
+    out.emplace(restore_step_of(entry, file), fmt::format("echo {} > {}\n", shell_word(attribute.baseline),
+                                                          shell_quoted(path_of(paths, entry.name, file))));
 }
 
 }  // namespace
 
 int undo(const Options& options) {
     const Paths paths{options.root};
-    const WorkqueueFs files(paths);
+    WorkqueueFs files(paths);
     OwnedStore store(paths.owned());
     if (const auto loaded = store.load(); !loaded) return complain(loaded.error().text);
+    const OwnedWriter writer(files, store);
+    std::multimap<RestoreStep, std::string> commands;
+    for (Owned* entry : store.all())
+        for (const Knob file : {entry->main.file, Knob::strict})
+            add_command(paths, writer, *entry, file, commands);
     std::string out;
-    for (const Owned* entry : store.all()) out += commands(paths, files, *entry);
+    for (const auto& [step, command] : commands) out += command;
     if (exists(paths.lab()))
         out += fmt::format("wq-tunectl{} ab --restore\n",
                            paths.root.empty() ? "" : " --root " + shell_quoted(paths.root));

@@ -45,6 +45,6 @@ std::string planned_text(const PlanLine& line);
 // What `status`, `plan` and `history` show. MACHINE: what OPTIONS name; LINES: its plan.
 Shown status_shown(const Options& options);
 Shown plan_shown(const Options& options, const Machine& machine, const std::vector<PlanLine>& lines);
-Shown history_shown(const std::vector<VerdictRecord>& records);
+Shown history_shown(const std::vector<VerdictRecord>& records, const std::string& target = "");
 
 }  // namespace wq::ctl
