@@ -182,7 +182,8 @@ void check(RandomHost& host, const Cpus& cpus, bool with_text) {
     Options options;
     options.json = true;
     options.root = cpus.tree.root();
-    const json plans = json::parse(said_by(plan, options, false))["targets"];
+    const json document = json::parse(said_by(plan, options, false));
+    const json& plans = document["targets"];
     const json experiments = json::parse(said_by(plan, options, true));
     const json told = json::parse(said_by(status, options, ""));
     const Daemon daemon(options, cpus.topology);
@@ -199,6 +200,7 @@ void check(RandomHost& host, const Cpus& cpus, bool with_text) {
         unless_named += has(plans[i]["reason"], kUnlessNamed) ? 1 : 0;
     }
     const std::string held = text_of(experiments["held_back"]);
+    EXPECT_EQ(document["held_back"], experiments["held_back"]);
     const std::string absent = told["daemon"]["reason"];
     Conditions all = read_conditions(daemon.paths, daemon.parts.targets.kernel(),
                                      daemon.parts.targets.policy(), daemon.off);
@@ -212,6 +214,7 @@ void check(RandomHost& host, const Cpus& cpus, bool with_text) {
     const std::string name = plans[one]["name"];
     const json explained = json::parse(said_by(explain, options, name));
     EXPECT_EQ(explained["experiments"], experiments["targets"][one]);
+    EXPECT_EQ(explained["held_back"], experiments["held_back"]);
     for (const char* key : {"planned", "action", "reason", "rule", "would_compare"})
         EXPECT_EQ(explained[key], plans[one][key]) << key;
     options.json = false;

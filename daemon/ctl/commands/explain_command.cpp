@@ -338,8 +338,9 @@ void print_explanation(const Machine& machine, const PlanLine& line, const json&
 
 // The plan line plus details that `plan` omits: the scopes of each candidate, its pods, and the host tables.
 json explanation_json(const Machine& machine, const PlanLine& line, const json& target,
-                      const std::optional<Result<CryptBypass>>& bypass) {
+                      const std::string& held_back, const std::optional<Result<CryptBypass>>& bypass) {
     json out = plan_json(machine, line);
+    out["held_back"] = word_or_null(held_back);
     const ExperimentPlan experiments = experiments_of(machine, {line});
     out["experiments"] = experiments_json(experiments.targets.front(), experiments.slot_seconds);
     for (const char* key : {"state", "outcome", "comparison", "contention", "verdict"})
@@ -363,7 +364,7 @@ json explain_targets(const Options& options, const Machine& machine, const std::
         const json target = status_of(machine, line.target.name);
         const auto bypass = bypass_of(options, line.target.name);
         if (options.json)
-            out.push_back(explanation_json(machine, line, target, bypass));
+            out.push_back(explanation_json(machine, line, target, held_back, bypass));
         else
             print_explanation(machine, line, target, held_back, bypass);
     }

@@ -157,11 +157,12 @@ json experiments_document(const Options& options, const Machine& machine, const 
             {"targets", std::move(targets)}};
 }
 
-json plan_document(const Machine& machine, const std::vector<PlanLine>& lines) {
+json plan_document(const Options& options, const Machine& machine, const std::vector<PlanLine>& lines) {
     json targets = json::array();
     for (const PlanLine& line : lines) targets.push_back(plan_json(machine, line));
     return {{"kernel", kernel_json(machine.kernel)},
             {"pods", pods_json(machine.kernel, machine.topology)},
+            {"held_back", word_or_null(why_held_back(options, machine))},
             {"targets", std::move(targets)}};
 }
 
@@ -277,7 +278,7 @@ int plan(const Options& options, bool experiments) {
     const ExperimentPlan plan = experiments_of(*machine, lines);
     if (options.json)
         fmt::print("{}\n", json_text(experiments ? experiments_document(options, *machine, plan)
-                                                 : plan_document(*machine, lines)));
+                                                 : plan_document(options, *machine, lines)));
     else if (const std::string lacks = lacks_scopes(machine->kernel); !lacks.empty())
         fmt::print("{}\n", lacks);
     else
