@@ -5,7 +5,6 @@
 #include <syslog.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "base/clock.h"

@@ -178,7 +178,7 @@ void Bookkeeper::begun(const std::vector<Member>& members) {
         const Taker& taker = member.taker;
         Notes& notes = book_.of(taker.name);
         notes.turns.served = now;
-        if (!notes.begun.insert(taker.key.text()).second) continue;
+        if (!notes.said.insert(taker.key.text()).second) continue;
         say(LOG_INFO, Event::comparison_begun, taker,
             fmt::format("{} is compared with {}", taker.arms.candidate.name(), taker.arms.reference.name()));
     }
@@ -249,6 +249,7 @@ bool Bookkeeper::is_stuck(const Member& member, const PairResult& result) {
         return true;
     }
     totals_.pairs_dropped++;
+    totals_.undecided++;
     rest(member, us(judge().retry_after), kStuckReason);
     VerdictRecord record = record_of(member, {}, {}, entry_of(taker.key).alarms + 1);
     record.reason = kStuckReason;
@@ -333,7 +334,8 @@ void Bookkeeper::rest(const Member& member, std::uint64_t time, const std::strin
     book_.of(taker.name).aside.rests[taker.arms.key()] = {edges_.clock.now() + time, why, suspect};
     totals_.rests++;
     turned_ = true;
-    say(LOG_NOTICE, Event::none, taker,
+    const bool is_news = book_.of(taker.name).said.insert(taker.key.text() + why).second;
+    say(is_news ? LOG_NOTICE : LOG_DEBUG, Event::none, taker,
         fmt::format("the comparison of {} with {} is paused for {}: {}", taker.arms.candidate.name(),
                     taker.arms.reference.name(), rough_time(time / kSecond), why),
         why);

@@ -3,7 +3,6 @@
 
 #include <sys/utsname.h>
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <map>
 #include <sstream>

@@ -150,7 +150,7 @@ struct Notes {
         std::map<std::string, Rest> rests;  // by Arms::key()
         unsigned failures = 0;              // consecutive slots without a result
     } aside;
-    std::set<std::string> begun;           // comparisons whose begin was logged, by LedgerKey::text()
+    std::set<std::string> said;            // what was logged once, after LedgerKey::text()
     LostTime lost;                         // of today's budget
     std::map<std::string, WorkSeen> seen;  // by Arms::key()
 };

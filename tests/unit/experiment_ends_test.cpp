@@ -185,6 +185,15 @@ TEST_F(ExperimentEnds, EachConditionKeepsSlotsFromBeginning) {
     EXPECT_THAT(experiment_->why_no_slot(), HasSubstr("settling after boot"));
 }
 
+TEST_F(ExperimentEnds, AFirstPairUnderAnotherPolicyLeavesNoEntry) {
+    into_slot();
+    Policy policy = smt_alone();
+    policy.judge.settings.tolerance = 0.5;
+    use(policy);
+    EXPECT_FALSE(experiment_->is_measuring());
+    EXPECT_THAT(experiment_->ledger().entries(), IsEmpty());
+}
+
 TEST_F(ExperimentEnds, NothingBeginsBeforeTheRandomDelayIsOver) {
     Policy policy = smt_alone();
     policy.judge.jitter = std::chrono::seconds(1000);
@@ -406,6 +415,12 @@ TEST_F(ExperimentFaults, WorkThatCannotBeReadDropsThePair) {
     EXPECT_GT(experiment_->totals().pairs_dropped, 2U);
     run(600);
     EXPECT_THAT(view("kcryptd")->waits, HasSubstr("10 consecutive pairs were dropped: no count"));
+    run(4 * 3600);
+    EXPECT_GT(experiment_->totals().rests, 3U);
+    const auto told = std::ranges::count_if(log_.lines, [](const auto& line) {
+        return line.priority == LOG_NOTICE && line.text.find("were dropped: no count") != line.text.npos;
+    });
+    EXPECT_EQ(told, 1);
 }
 
 // If BPF does not find one workqueue, the others still get their pairs.
