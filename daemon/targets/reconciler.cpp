@@ -37,8 +37,11 @@ void Reconciler::run(std::vector<Job>& jobs, const std::string& observing) {
             put_back(*item);  // needs no save: the baseline was on disk before our first write
         else if (saved)
             carry_out(*item, wish);
-        else if (wish.sets(*item))
+        else if (wish.sets(*item)) {
+            if (const Owned* entry = item->entry(); entry != nullptr && entry->holder == Holder::slot)
+                put_back(*item);  // no arm of a slot stays without its slot
             item->show({State::waiting, unsaved_});
+        }
     }
     if (const auto again = store_.save(); !again) log_.write_once(LOG_ERR, Event::none, again.error().text);
 }
