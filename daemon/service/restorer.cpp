@@ -42,8 +42,7 @@ Status put_back(const Paths& paths, bool all, Log& log) {
     OwnedStore store(paths.owned());
     if (auto loaded = store.load(); !loaded) return loaded;
     WorkqueueFs files(paths);
-    const bool kept = !all && is_marked(paths, Mark::keep) && why_disabled(paths).empty();
-    if (const unsigned stayed = restore_all(files, store, log, kept); stayed > 0)
+    if (const unsigned stayed = restore_all(files, store, log, !all && keeps_settings(paths)); stayed > 0)
         return fail(fmt::format("settings not restored: {}", stayed));
     return {};
 }
@@ -78,6 +77,10 @@ std::string why_disabled(const Paths& paths) {
     if (::lstat(path.c_str(), &st) == 0) return path + " exists";
     if (errno == ENOENT || errno == ENOTDIR) return "";
     return fail_errno(path, errno).value().text;
+}
+
+bool keeps_settings(const Paths& paths) {
+    return is_marked(paths, Mark::keep) && why_disabled(paths).empty();
 }
 
 std::string why_switched_off(const KernelInfo& kernel, const Paths& paths) {

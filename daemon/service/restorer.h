@@ -23,6 +23,7 @@ Status set_mark(const Paths& paths, Mark mark, bool there);
 
 // Why the switch /etc/wq-tuned/disabled is on; "" if it is off. If it cannot be checked, it counts as on.
 std::string why_disabled(const Paths& paths);
+bool keeps_settings(const Paths& paths);  // Mark::keep, and this switch is off
 // The kill switch that is on; "" if none is.
 std::string why_switched_off(const KernelInfo& kernel, const Paths& paths);
 

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "ab_rig.h"
+#include "service/restorer.h"
 
 namespace wq::ctl {
 namespace {
@@ -129,7 +130,7 @@ TEST_F(AbCommand, ATerminalThatIsGoneLeavesNothing) {
     expect_baseline();
 }
 
-// Slots of a killed daemon go back first; what wq-tuned keeps is not taken for the kernel's.
+// What a killed daemon left goes back first; what wq-tuned keeps is not taken for the kernel's.
 TEST_F(AbCommand, WhatWqTunedLeftIsNotTakenForTheKernels) {
     const auto inode = WorkqueueFs(Paths{tree_.root()}).read("kcryptd-1")->inode;
     const std::string scope = test::wq_path("kcryptd-1"),
@@ -144,7 +145,14 @@ TEST_F(AbCommand, WhatWqTunedLeftIsNotTakenForTheKernels) {
     EXPECT_THAT(ran.err, HasSubstr("kcryptd-1: back to 'default'"));
     expect_baseline();
 
-    // The word and the strictness that wq-tuned left.
+    // The word and the strictness that wq-tuned left: first without on_exit = "keep", then with it.
+    store.put(
+        {"kcryptd-1", inode, {Knob::scope, "default", {"default", "numa"}}, Attribute{Knob::strict, "0"}});
+    ASSERT_TRUE(store.save());
+    tree_.write(scope, "numa\n");
+    EXPECT_EQ(ab(kTwo, {"true"}).code, kOk);
+    expect_baseline();
+    ASSERT_TRUE(set_mark(Paths{tree_.root()}, Mark::keep, true));
     for (const bool word : {true, false}) {
         Owned left{"kcryptd-1", inode, {Knob::scope, "default"}, Attribute{Knob::strict, "0"}};
         (word ? left.main : *left.strict).claim = {word ? "numa" : "1"};

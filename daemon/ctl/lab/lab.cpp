@@ -17,6 +17,7 @@
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "owned/owned.h"
+#include "service/restorer.h"
 
 namespace wq::lab {
 namespace {
@@ -117,14 +118,15 @@ struct Complaints : Log {
 
 }  // namespace
 
-bool Lab::put_back(Log& log, bool slots) const {
-    OwnedStore store = slots ? OwnedStore(paths.owned()) : OwnedStore(paths.lab(), OwnedStore::Of::lab);
+bool Lab::put_back(Log& log, bool of_daemon) const {
+    OwnedStore store = of_daemon ? OwnedStore(paths.owned()) : OwnedStore(paths.lab(), OwnedStore::Of::lab);
     if (const auto loaded = store.load(); !loaded) {
         log.write({LOG_ERR, Event::none, loaded.error().text});
         return false;
     }
     LabFiles files(paths, processes, devices);
-    return restore_all(files, store, log, slots) == 0 && (slots || !exists(paths.lab()));
+    const unsigned stayed = restore_all(files, store, log, of_daemon && keeps_settings(paths));
+    return stayed == 0 && (of_daemon || !exists(paths.lab()));
 }
 
 int in_lab(const Lab& lab, bool only_restore, const std::function<int()>& work) {
@@ -136,9 +138,9 @@ int in_lab(const Lab& lab, bool only_restore, const std::function<int()>& work) 
                 : lock.error().text);
     Complaints log(LOG_INFO);
     const bool back = lab.put_back(log);
-    const bool slots = lab.put_back(log, true);
-    if (only_restore) return back && slots ? ctl::kOk : ctl::kFailure;
-    if (back && slots) return work();
+    const bool settings = lab.put_back(log, true);
+    if (only_restore) return back && settings ? ctl::kOk : ctl::kFailure;
+    if (back && settings) return work();
     return ctl::complain(
         "settings or devices of an earlier ab, bench or comparison could not be restored or removed");
 }

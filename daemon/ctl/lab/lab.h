@@ -67,14 +67,13 @@ struct Lab {
     Processes& processes;
     Devices& devices;
 
-    // Puts back what lab.json has, or, if SLOTS, the slots that a killed daemon left; logs and keeps what
-    // could not be put back. Returns whether nothing is left.
-    bool put_back(Log& log, bool slots = false) const;
+    // Puts back what lab.json has, or, if OF_DAEMON, what a daemon left that must not stay; logs and keeps
+    // what could not be put back. Returns whether nothing is left.
+    bool put_back(Log& log, bool of_daemon = false) const;
 };
 
-// Takes the lock against the daemon and other runs, and puts back what earlier ones left, also slots of a
-// daemon that was killed. Then, unless ONLY_RESTORE, returns the exit code of WORK; else whether nothing is
-// left.
+// Takes the lock against the daemon and other runs, and puts back what earlier ones left. Then, unless
+// ONLY_RESTORE, returns the exit code of WORK; else whether nothing is left.
 int in_lab(const Lab& lab, bool only_restore, const std::function<int()>& work);
 
 // Does WORK of COMMAND ("ab" or "bench"), and then always puts back the machine: in the guardian, or in this
