@@ -7,24 +7,10 @@
 # shellcheck disable=SC2317 # functions are called through `within` and `trap`
 set -euo pipefail
 source=$1 bin=$2
-work=$(mktemp -d)
-children=()
-finish() {
-  kill -KILL "${children[@]}" 2>/dev/null || true
-  wait 2>/dev/null
-  rm -rf "$work"
-}
-trap finish EXIT
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
 missing=0
 die() { printf 'FAILED: %s\n' "$*"; exit 1; }
-within() { # SECONDS COMMAND...: until it succeeds
-  local end=$((SECONDS + $1))
-  shift
-  until "$@"; do
-    [ $SECONDS -lt $end ] || return 1
-    sleep 0.2
-  done
-}
 from_page() { # LANGUAGE: prints the code in this language in docs/fleet.md
   sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{/^\`\`\`/!p}" "$source/docs/fleet.md"
 }

@@ -12,32 +12,18 @@ if [ -z "$tools" ]; then
   echo "tests/metrics/fetch.sh did not run: no Prometheus to test with"
   exit 77
 fi
-root=$(mktemp -d)
-children=()
-finish() {
-  kill -KILL "${children[@]}" 2>/dev/null || true
-  wait 2>/dev/null
-  rm -rf "$root"
-}
-trap finish EXIT
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
 failed=0
 complain() { printf 'FAILED: %s\n' "$*"; failed=1; }
-die() { complain "$*"; tail -n 5 "$root"/*.log; exit 1; }
-within() { # SECONDS COMMAND...: until it succeeds
-  local end=$((SECONDS + $1))
-  shift
-  until "$@"; do
-    [ $SECONDS -lt $end ] || return 1
-    sleep 0.2
-  done
-}
+die() { complain "$*"; tail -n 5 "$work"/*.log; exit 1; }
 
 # ---- The shipped rules alone
-"$tools/promtool" check rules "$source"/conf/prometheus/*.rules.yml >"$root/out" || complain "$(cat "$root/out")"
-(cd "$source/conf/prometheus" && "$tools/promtool" test rules wq-tuned.rules.test.yml) >"$root/out" 2>&1 || complain "$(cat "$root/out")"
+"$tools/promtool" check rules "$source"/conf/prometheus/*.rules.yml >"$work/out" || complain "$(cat "$work/out")"
+(cd "$source/conf/prometheus" && "$tools/promtool" test rules wq-tuned.rules.test.yml) >"$work/out" 2>&1 || complain "$(cat "$work/out")"
 
 # ---- A machine of four cores with two threads each, one cache for all
-tree=$root/tree
+tree=$work/tree
 put() { mkdir -p "$(dirname "$tree/$1")" && printf '%s\n' "$2" >"$tree/$1"; } # FILE TEXT
 cpus=sys/devices/system/cpu
 for file in online present possible; do put $cpus/$file 0-7; done
@@ -97,37 +83,37 @@ while sleep 0.02; do
   mv "$tree/run/cost.new" "$tree/run/cost"
 done &
 children+=($!)
-WATCHDOG_USEC=1000000 "$bin/wq-tuned" --root "$tree" 2>"$root/daemon.log" &
+WATCHDOG_USEC=1000000 "$bin/wq-tuned" --root "$tree" 2>"$work/daemon.log" &
 daemon=$!
 children+=("$daemon")
 has() { grep -qE "$1" "$textfile" 2>/dev/null; }
 within 10 has '^wq_tuned_slots_total ' || die "the daemon tells nothing"
-"$tools/promtool" check metrics <"$textfile" >"$root/out" 2>&1 || complain "promtool check metrics: $(cat "$root/out")"
+"$tools/promtool" check metrics <"$textfile" >"$work/out" 2>&1 || complain "promtool check metrics: $(cat "$work/out")"
 
 # ---- node_exporter and Prometheus. The alerts fire at once here (no `for`).
 for rules in wq-tuned wq-tuned-fleet; do
-  sed '/^ *for: /d; s/interval: .*/interval: 1s/' "$source/conf/prometheus/$rules.rules.yml" >"$root/$rules.yml"
+  sed '/^ *for: /d; s/interval: .*/interval: 1s/' "$source/conf/prometheus/$rules.rules.yml" >"$work/$rules.yml"
 done
 listens() { sed -nE 's/.*msg="Listening on" .*address=(\[?[0-9a-f.:]+\]?:[1-9][0-9]*).*/\1/p' "$1" | head -n 1; }
 is_up() { [ -e "$1" ] && [ -n "$(listens "$1")" ]; }
 "$tools/prometheus-node-exporter" --collector.disable-defaults --collector.textfile --web.listen-address=127.0.0.1:0 \
-  --collector.textfile.directory="$tree/textfiles" 2>"$root/exporter.log" &
+  --collector.textfile.directory="$tree/textfiles" 2>"$work/exporter.log" &
 children+=($!)
-within 10 is_up "$root/exporter.log" || die "node_exporter does not listen"
-cat >"$root/prometheus.yml" <<END
+within 10 is_up "$work/exporter.log" || die "node_exporter does not listen"
+cat >"$work/prometheus.yml" <<END
 global: {scrape_interval: 1s, evaluation_interval: 1s}
 rule_files: [wq-tuned.yml, wq-tuned-fleet.yml]
 scrape_configs:
   - job_name: node
-    static_configs: [{targets: ['$(listens "$root/exporter.log")']}]
+    static_configs: [{targets: ['$(listens "$work/exporter.log")']}]
 END
-"$tools/promtool" check config "$root/prometheus.yml" >"$root/out" || complain "$(cat "$root/out")"
-"$tools/prometheus" --config.file="$root/prometheus.yml" --storage.tsdb.path="$root/tsdb" --web.listen-address=127.0.0.1:0 \
-  2>"$root/prometheus.log" &
+"$tools/promtool" check config "$work/prometheus.yml" >"$work/out" || complain "$(cat "$work/out")"
+"$tools/prometheus" --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/tsdb" --web.listen-address=127.0.0.1:0 \
+  2>"$work/prometheus.log" &
 children+=($!)
-within 20 is_up "$root/prometheus.log" || die "Prometheus does not listen"
-url=http://$(listens "$root/prometheus.log")
-query() { "$tools/promtool" query instant -o json "$url" "$1" 2>"$root/query.err"; }
+within 20 is_up "$work/prometheus.log" || die "Prometheus does not listen"
+url=http://$(listens "$work/prometheus.log")
+query() { "$tools/promtool" query instant -o json "$url" "$1" 2>"$work/query.err"; }
 finds() { [ "$(query "$1" | jq length)" -gt 0 ] 2>/dev/null; }
 
 # ---- A comparison with a verdict, and one that goes on
@@ -154,11 +140,11 @@ scraped() {
   query '{__name__=~"wq_tuned_[a-z_]+"}' | jq -c '[.[] | {name: .metric.__name__, value: (.value[1] | tonumber),
     labels: (.metric | del(.__name__, .job, .instance))}] | sort_by(.name, .labels | tostring) | .[]'
 }
-sorted() { "$1" | jq -Sc . | sort >"$root/$1"; }
+sorted() { "$1" | jq -Sc . | sort >"$work/$1"; }
 sorted written
-[ "$(wc -l <"$root/written")" -gt 40 ] || complain "only $(wc -l <"$root/written") series were written"
-is_same() { sorted scraped && cmp -s "$root/written" "$root/scraped"; }
-within 10 is_same || complain "< was written, > was scraped: $(diff "$root/written" "$root/scraped")"
+[ "$(wc -l <"$work/written")" -gt 40 ] || complain "only $(wc -l <"$work/written") series were written"
+is_same() { sorted scraped && cmp -s "$work/written" "$work/scraped"; }
+within 10 is_same || complain "< was written, > was scraped: $(diff "$work/written" "$work/scraped")"
 kill -CONT "$daemon"
 
 # ---- Every expression of the dashboard
@@ -167,12 +153,12 @@ while read -r expression; do
   for name in job instance; do expression=${expression//\$$name/.*}; done
   expression=${expression//\$__rate_interval/1m}
   asked=$((asked + 1))
-  within 5 finds "$expression" || complain "the dashboard asks for nothing: $expression $(cat "$root/query.err")"
+  within 5 finds "$expression" || complain "the dashboard asks for nothing: $expression $(cat "$work/query.err")"
 done < <(jq -r '.panels[].targets[].expr' "$source/conf/grafana/wq-tuned.json")
 [ $asked -ge "$(jq '.panels | length' "$source/conf/grafana/wq-tuned.json")" ] || complain "only $asked expressions in the dashboard"
 while read -r record; do
   within 5 finds "$record" || complain "nothing is recorded as $record"
-done < <(sed -nE 's/.*- record: //p' "$root"/wq-tuned*.yml)
+done < <(sed -nE 's/.*- record: //p' "$work"/wq-tuned*.yml)
 
 # ---- Alerts: none if all is well, one for a broken policy, one for a daemon that is gone
 firing() { query 'ALERTS{alertstate="firing"}' | jq -r '[.[].metric.alertname] | unique | join(" ")'; }
@@ -188,5 +174,5 @@ wait "$daemon" || complain "the daemon ended with $?"
 for i in "${!children[@]}"; do [ "${children[i]}" != "$daemon" ] || unset "children[i]"; done # its PID may be in use again
 [ ! -e "$textfile" ] || complain "the textfile outlived the daemon"
 within 10 finds 'ALERTS{alertname="WqTunedGone", alertstate="firing"}' || complain "no alert for a daemon that is gone"
-[ $failed = 0 ] || cat "$root/daemon.log"
+[ $failed = 0 ] || cat "$work/daemon.log"
 exit $failed
