@@ -16,7 +16,7 @@ function(wq_tuned_bpf TARGET SOURCE)
     set(skeleton ${CMAKE_CURRENT_BINARY_DIR}/bpf/${name}.skel.h)
     file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/bpf)
     add_custom_command(OUTPUT ${object} ${skeleton}
-        COMMAND ${WQ_TUNED_CLANG} -target bpf -mcpu=v3 -g -O2 -Wall -Werror
+        COMMAND ${WQ_TUNED_CLANG} -target bpf -mcpu=v3 -g -O2 -Wall -Werror -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=
             -I${CMAKE_SYSROOT}/usr/include/${CMAKE_LIBRARY_ARCHITECTURE} -c ${SOURCE} -o ${object}.all
         COMMAND ${WQ_TUNED_BPFTOOL} gen object ${object} ${object}.all
         COMMAND ${WQ_TUNED_BPFTOOL} gen skeleton ${object} name ${name}_bpf > ${skeleton}
