@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Functions that the host-side scripts of the guest tests share. Source this file, do not run it.
 
+PATH=$PATH:/usr/sbin:/sbin # depmod, modprobe
+
 guest_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 arm64_dir=$(cd "$guest_dir/../arm64" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/wq-tuned
@@ -53,7 +55,7 @@ brought_out() {
 
 # Only apt and mmdebstrap need root; everything else runs as the caller.
 as_root() {
-  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo ${beside:+-n} "$@"; fi # in the background nobody can answer it
 }
 
 # Debian 12's own QEMU, 7.2, corrupts these guests.

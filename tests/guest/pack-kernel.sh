@@ -17,7 +17,7 @@ for deb in "$dir"/*.deb; do dpkg-deb -x "$deb" "$dir/all"; done
 all=$dir/all/usr/lib/modules/$release
 [ -d "$all" ] || mkdir -p "$all" # 7.0 and 7.1 have no modules package
 ln -sfn usr/lib "$dir/all/lib"
-depmod -b "$dir/all" "$release" 2>/dev/null
+depmod -b "$dir/all" "$release"
 
 mkdir -p "$dir/out"
 pack() { # NAME MODULES: DIR/out/NAME.cpio with these and what they need

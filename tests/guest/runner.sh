@@ -17,11 +17,7 @@ stty -F "$guest_port" raw -echo
 
 # Prints every setting that a check can leave behind, one per line.
 settings() {
-  local file
-  grep -H . /sys/module/workqueue/parameters/default_affinity_scope $workqueues/cpumask
-  for file in "$workqueues"/*/affinity_{scope,strict}; do
-    grep -H . "$file" 2>/dev/null
-  done
+  grep -H . /sys/module/workqueue/parameters/default_affinity_scope $workqueues/cpumask "$workqueues"/*/{affinity_scope,affinity_strict,cpumask} 2>/dev/null
 }
 
 put_back_cpus() {
@@ -53,25 +49,19 @@ reset() {
   put_back_cpus
 }
 
-# Prints settings that a check left behind. A workqueue that did not exist at boot must have the kernel's
-# defaults.
+# Prints settings that a check left behind. A workqueue that existed at boot must have the same settings, even if it
+# has the default now; another one must have the kernel's defaults.
 left_behind() {
-  settings | grep -vxFf /run/wq-tests/settings |
-    grep -vE ':(default \(.*|0)$'
-  # A workqueue that existed at boot must have the same settings, even if it has the default now.
-  local line file
-  while IFS= read -r line; do
-    file=${line%%:[a-z0-9]*}
-    file=$(sed -E 's#^(/.*/(affinity_scope|affinity_strict|cpumask|default_affinity_scope)):.*#\1#' <<<"$line")
-    [ ! -e "$file" ] || [ "$(grep -H . "$file")" = "$line" ] || grep -H . "$file"
-  done </run/wq-tests/settings
+  settings | awk '
+    { value = file = $0; sub(/.*:/, "", value); sub(/:[^:]*$/, "", file) } # names can have colons
+    NR == FNR { before[file] = value; if (file ~ "/writeback/cpumask$") mask = value; next }
+    file in before ? value != before[file] : value != "0" && value !~ /^default \(/ && value != mask' /run/wq-tests/settings -
 }
 
 force_back() {
   local line file value
   while IFS= read -r line; do
-    file=$(sed -E 's#^(/.*/(affinity_scope|affinity_strict|cpumask|default_affinity_scope)):.*#\1#' <<<"$line")
-    value=${line#"$file:"}
+    file=${line%:*} value=${line##*:}
     [ "$(cat "$file" 2>/dev/null)" = "$value" ] || echo "${value%% *}" >"$file"
   done </run/wq-tests/settings 2>/dev/null
 }

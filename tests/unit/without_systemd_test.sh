@@ -20,7 +20,7 @@ trap 'echo reloaded >>$root/said' HUP
 echo "\$\$ \$*" >$root/started
 while :; do sleep 0.05; done
 END
-printf '#!/bin/sh\nexec %s --root %s\n' "$restorer" "$tree" >"$root/bin/wq-tuned-restore"
+printf '#!/bin/bash\nexec %q --root %q\n' "$restorer" "$tree" >"$root/bin/wq-tuned-restore"
 chmod +x "$root"/bin/*
 echo 0 >"$wq/per_cpu"
 echo 0 >"$wq/affinity_strict"

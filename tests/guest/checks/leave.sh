@@ -26,7 +26,7 @@ rules() {
 sample() {
   while sleep 0.1; do effective; done >/run/wq-tests/samples
 }
-load_on c1
+load_on c1 2 --rate_iops=200
 sample &
 sampler=$!
 trap 'kill $sampler 2>/dev/null || true; load_off' EXIT

@@ -4,7 +4,7 @@
 . lib.sh
 
 crypt_c0
-load_on c0
+load_on c0 2 --rate_iops=200 # the cost is not of the load
 cost_of "$(other_scope)" 090
 trap 'cost_of_nothing; load_off' EXIT
 
