@@ -201,7 +201,10 @@ void Bookkeeper::left(const SlotRun::Left& left) {
     const Member& member = *left.member;
     const Taker& taker = member.taker;
     totals_.cut_off++;
-    if (left.ours && member.in_place) lose_window(entry_of(taker.key), member.side(*member.in_place));
+    // A new entry gets the counters of the policy in force, which may be another one now.
+    if (left.ours && member.in_place &&
+        (ledger_.ledger().find(taker.key) || taker.key.counters == edges_.targets.keys().counters()))
+        lose_window(entry_of(taker.key), member.side(*member.in_place));
     if (taker.by_hand)
         give_up(member, left.why);
     else

@@ -18,9 +18,8 @@ struct ExperimentTotals {
     std::uint64_t pairs = 0;
     std::uint64_t pairs_dropped = 0;
     std::uint64_t windows_lost = 0;
-    std::uint64_t improved = 0;    // verdicts
-    std::uint64_t regressed = 0;   //
-    std::uint64_t undecided = 0;   // comparisons that max_pairs pairs did not decide
+    std::uint64_t improved = 0, regressed = 0;  // verdicts
+    std::uint64_t undecided = 0;   // comparisons that max_pairs pairs, or stuck work, did not decide
     std::uint64_t taken_back = 0;  // by the watch
     std::uint64_t rests = 0;       // candidates that began to rest
     std::uint64_t cut_off = 0;     // targets that left a slot before its end

@@ -264,8 +264,7 @@ std::optional<No> SlotRun::why_leave(const Member& member) const {
     if (const std::string cpus = targets.keys().cpus_of(target->now); cpus != member.cpus)
         return No{fmt::format("its CPUs changed to {} (before: {})", cpus, member.cpus)};
     if (targets.keys().ledger_key(target->now, taker.arms, taker.from_policy) != taker.key)
-        // A first pair's entry would get the counters of the new policy.
-        return No{"the policy changed", EPERM, edges_.ledger.ledger().find(taker.key) != nullptr};
+        return No{"the policy changed", EPERM, true};
     if (taker.by_hand) return {};
     if (plan.finding == Finding::leave) return No{plan.reason, EPERM, true};
     if (!target->step.next && !target->step.watch) return No{"the plan changed", EPERM, true};

@@ -152,7 +152,7 @@ void add_experiments(Exposition& out, const ExperimentTotals& totals) {
     out.metric("wq_tuned_windows_lost_total",
                "Windows that were empty, late or cut off; each counts against its arm.", totals.windows_lost);
     out.metric("wq_tuned_cut_off_total", "Targets that left a slot before its end.", totals.cut_off);
-    out.metric("wq_tuned_rests_total", "Candidates that began to rest without a verdict.", totals.rests);
+    out.metric("wq_tuned_rests_total", "Candidates that began to rest.", totals.rests);
     out.metric("wq_tuned_verdicts_total", "Verdicts on comparisons, those of the watch included.");
     out.sample({{"outcome", "regressed"}}, totals.regressed);
     out.sample({{"outcome", "improved"}}, totals.improved);

@@ -40,6 +40,7 @@ class Keys {
 
     void measure_by(Measures measures);
     [[nodiscard]] const Measures& measures() const { return measures_; }
+    [[nodiscard]] const std::string& counters() const { return counters_; }  // of the keys made now
     // Call when the topology changed: drops the pods that were computed from it.
     void forget_pods() { partitions_.clear(); }
 

@@ -38,9 +38,9 @@ void Reconciler::run(std::vector<Job>& jobs, const std::string& observing) {
         else if (saved)
             carry_out(*item, wish);
         else if (wish.sets(*item)) {
+            item->show({State::waiting, unsaved_});
             if (const Owned* entry = item->entry(); entry != nullptr && entry->holder == Holder::slot)
                 put_back(*item);  // no arm of a slot stays without its slot
-            item->show({State::waiting, unsaved_});
         }
     }
     if (const auto again = store_.save(); !again) log_.write_once(LOG_ERR, Event::none, again.error().text);

@@ -186,12 +186,16 @@ TEST_F(ExperimentEnds, EachConditionKeepsSlotsFromBeginning) {
 }
 
 TEST_F(ExperimentEnds, AFirstPairUnderAnotherPolicyLeavesNoEntry) {
-    into_slot();
-    Policy policy = smt_alone();
-    policy.judge.settings.tolerance = 0.5;
-    use(policy);
-    EXPECT_FALSE(experiment_->is_measuring());
-    EXPECT_THAT(experiment_->ledger().entries(), IsEmpty());
+    for (const Mode mode : {Mode::tune, Mode::observe}) {
+        start(smt_alone());
+        into_slot();
+        Policy policy = smt_alone();
+        policy.mode = mode;
+        policy.judge.settings.tolerance = 0.5;
+        use(policy);
+        EXPECT_FALSE(experiment_->is_measuring());
+        EXPECT_THAT(experiment_->ledger().entries(), IsEmpty());
+    }
 }
 
 TEST_F(ExperimentEnds, NothingBeginsBeforeTheRandomDelayIsOver) {
