@@ -46,7 +46,7 @@ Result<std::vector<Workqueue>> read_targets(const WorkqueueFs& files, bool ask_u
         auto target = files.read(name, unbound_mask);
         if (!target) continue;  // it vanished after it was listed
         if (ask_udev && target->untouchable.empty() && target->kind != Kind::default_scope &&
-            udev_opted_out(name))
+            udev_opted_out(name).value_or(false))
             target->untouchable = kOptedOutByUdev;
         out.push_back(std::move(*target));
     }

@@ -83,9 +83,9 @@ std::optional<bool> Udev::opted_out(const std::string& workqueue) const {
     return is_opted_out(udev_.get(), workqueue);
 }
 
-bool udev_opted_out(const std::string& workqueue) {
+std::optional<bool> udev_opted_out(const std::string& workqueue) {
     const std::unique_ptr<udev, UdevUnref> context(::udev_new());
-    return context && is_opted_out(context.get(), workqueue).value_or(false);
+    return context ? is_opted_out(context.get(), workqueue) : std::nullopt;
 }
 
 }  // namespace wq

@@ -21,8 +21,8 @@ struct UdevUnref {
 };
 
 // Whether a rule set WQ_TUNED_IGNORE to a value other than "0" for this workqueue of the machine. Needs no
-// monitor.
-bool udev_opted_out(const std::string& workqueue);
+// monitor. Empty: not known.
+std::optional<bool> udev_opted_out(const std::string& workqueue);
 // The reason for a workqueue that is opted out by udev.
 inline constexpr const char* kOptedOutByUdev = "opted out by udev (WQ_TUNED_IGNORE)";
 // The reason for a workqueue while opted_out() is not known.

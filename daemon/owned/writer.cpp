@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <map>
-#include <utility>
 #include <vector>
 
 #include "base/cpu_set.h"

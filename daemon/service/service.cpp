@@ -114,7 +114,7 @@ Status Service::start() {
     if (auto made = loop_.start([this](Cause cause) { on(cause); }); !made) return made;
     if (auto writes = writer_.start(loop_.event(), [this] { arm(); }); !writes) return writes;
     parts_ = std::make_unique<Parts>(paths_, log_, writer_, [this](const std::string& name) {
-        return udev_ ? udev_->opted_out(name) : paths_.root.empty() && udev_opted_out(name);
+        return udev_ ? udev_->opted_out(name) : paths_.root.empty() ? udev_opted_out(name) : false;
     });
     parts_->files.about_to_write = [this] { publisher_.sample(*parts_->counters, true); };
     if (const std::string lacks = lacks_scopes(parts_->targets.kernel()); !lacks.empty())

@@ -71,7 +71,7 @@ json absent_status(const Options& options, std::string why) {
     KernelInfo kernel = probe_kernel(paths);
     read_pods(paths, kernel);
     const auto opted_out = [&](const std::string& name) -> std::optional<bool> {
-        return options.root.empty() && udev_opted_out(name);
+        return options.root.empty() && udev_opted_out(name).value_or(false);
     };
     Targets targets({files, store, quiet, [&] { return read_topology("live", options.root); }, opted_out,
                      verdicts, wall_clock, &ledger, nullptr, [&] { return read_cpus_now(paths); }},
