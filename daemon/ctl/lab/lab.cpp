@@ -118,15 +118,15 @@ struct Complaints : Log {
 
 }  // namespace
 
-bool Lab::put_back(Log& log, bool of_daemon) const {
+bool Lab::put_back(Log& log, bool of_daemon, bool only_slots) const {
     OwnedStore store = of_daemon ? OwnedStore(paths.owned()) : OwnedStore(paths.lab(), OwnedStore::Of::lab);
     if (const auto loaded = store.load(); !loaded) {
         log.write({LOG_ERR, Event::none, loaded.error().text});
         return false;
     }
     LabFiles files(paths, processes, devices);
-    const unsigned stayed = restore_all(files, store, log, of_daemon && keeps_settings(paths));
-    return stayed == 0 && (of_daemon || !exists(paths.lab()));
+    return restore_all(files, store, log, only_slots || (of_daemon && keeps_settings(paths))) == 0 &&
+           (of_daemon || !exists(paths.lab()));
 }
 
 int in_lab(const Lab& lab, bool only_restore, const std::function<int()>& work) {
@@ -138,7 +138,7 @@ int in_lab(const Lab& lab, bool only_restore, const std::function<int()>& work) 
                 : lock.error().text);
     Complaints log(LOG_INFO);
     const bool back = lab.put_back(log);
-    const bool settings = lab.put_back(log, true);
+    const bool settings = lab.put_back(log, true, only_restore);
     if (only_restore) return back && settings ? ctl::kOk : ctl::kFailure;
     if (back && settings) return work();
     return ctl::complain(

@@ -67,9 +67,9 @@ struct Lab {
     Processes& processes;
     Devices& devices;
 
-    // Puts back what lab.json has, or, if OF_DAEMON, what a daemon left that must not stay; logs and keeps
-    // what could not be put back. Returns whether nothing is left.
-    bool put_back(Log& log, bool of_daemon = false) const;
+    // Puts back what lab.json has, or what a daemon left, or only its slots; logs and keeps what could not be
+    // put back. Returns whether nothing is left.
+    bool put_back(Log& log, bool of_daemon = false, bool only_slots = false) const;
 };
 
 // Takes the lock against the daemon and other runs, and puts back what earlier ones left. Then, unless
