@@ -155,8 +155,8 @@ follow_guest() {
     elif grep -aqE 'rcu_.*kthread timer wakeup didn.t happen' "$results/console.log"; then
       broken=yes problem="a CPU gets no timer interrupt any more${check:+ (in or after $check)}"
     fi
-    [ $((SECONDS - start)) -lt "$deadline" ] ||
-      problem="gave up after $((SECONDS - start)) s${check:+ (in or after $check)}"
+    [ $((SECONDS - first_start)) -lt "$deadline" ] ||
+      problem="gave up after $((SECONDS - first_start)) s${check:+ (in or after $check)}"
   done
 }
 
@@ -164,6 +164,7 @@ follow_guest() {
 # has already removed, or crashes (RESULTS.md, "The emulator"). If this happens before the first check, when
 # no program of ours runs, boot.sh throws the machine away and starts another. A problem during a check is
 # never tried again.
+first_start=$SECONDS
 for machine in 1 2 3; do
   start_guest
   follow_guest

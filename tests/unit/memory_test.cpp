@@ -9,16 +9,21 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <fstream>
+#include <string>
 
 #include "as_nobody.h"
 #include "base/file.h"
-#include "resident.h"
 
 namespace wq {
 namespace {
 
-unsigned long locked() {
-    return test::resident("self", {"VmLck:"});
+unsigned long locked() {  // kB
+    std::ifstream status("/proc/self/status");
+    unsigned long kilobytes = 0;
+    for (std::string word; status >> word;)
+        if (word == "VmLck:") status >> kilobytes;
+    return kilobytes;
 }
 
 // Like the data of a library that was not accessed since it was mapped.
