@@ -50,7 +50,7 @@ FleetMachine fleet_machine(HostFacts facts, const Topology& topology) {
 
 double canary_position(const std::string& machine_id, const std::string& name) {
     const std::string text = machine_id + "/" + name;
-    return std::ldexp(static_cast<double>(hash_of(text)), -64);
+    return 0x1p-64 * static_cast<double>(hash_of(text));
 }
 
 namespace {

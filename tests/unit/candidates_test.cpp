@@ -2,6 +2,7 @@
 // Which candidates follow from a plan and the ledger.
 #include "targets/step.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cstdint>
