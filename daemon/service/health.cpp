@@ -93,7 +93,7 @@ void HealthWatch::look(WorkCounters& counters, bool writes) {
     if (seen) {
         // A suspend takes CPUs offline and online again.
         const auto suspended = time_suspended() / 1'000'000'000;
-        health_.add(fmt::format("{} {}", cpu_state(paths_), suspended), *seen, begun);
+        health_.add(fmt::format("{} {} {}", cpu_state(paths_), changes_, suspended), *seen, begun);
     } else {
         health_ = {};  // no metrics are better than old ones
     }

@@ -78,6 +78,7 @@ class HealthWatch {
     // Looks if it is time. Call it at each tick while no windows are measured, and (WRITES) before writes: in
     // the first minute these do nothing, because the daemon's start does not wait for the programs.
     void look(WorkCounters& counters, bool writes);
+    void cpus_changed() { changes_++; }  // a CPU went or came: the kernel replaced pools
     [[nodiscard]] const Health& health() const { return health_; }
 
   private:
@@ -88,6 +89,7 @@ class HealthWatch {
     Log& log_;
     std::function<std::uint64_t()> now_;
     Health health_;
+    std::uint64_t changes_ = 0;
     std::uint64_t next_ = 0;                       // when the next look at a tick is due
     std::uint64_t not_before_ = now_() + kPeriod;  // the next look before a write
     std::string error_;                            // last logged

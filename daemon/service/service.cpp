@@ -217,6 +217,7 @@ void Service::arm() {
 
 void Service::changed(Udev::Change change) {
     parts_->changed(change);
+    if (change != Udev::Change::workqueue) publisher_.cpus_changed();
     events_lost_ = events_lost_ || change == Udev::Change::lost;
     agenda_.event(monotonic_us());
     arm();

@@ -46,6 +46,7 @@ class Publisher {
     void use(const Policy& policy, const std::vector<std::string>& files);
     // Call it at ticks between slots, and (WRITES) before the daemon's own writes.
     void sample(WorkCounters& counters, bool writes);
+    void cpus_changed() { health_.cpus_changed(); }
     void publish(const Told& now);
     // Sends TEXT to systemd, unless this is a test's tree. SUMMARY, if any, becomes STATUS=.
     void notify(const std::string& text, const std::string& summary = "");

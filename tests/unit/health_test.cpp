@@ -257,6 +257,16 @@ TEST_F(HealthWatchTest, WhatIsRefusedIsSaidOnceAndShowsNothing) {
     EXPECT_EQ(watch_.health().rows.at("a").counts[Health::started], 0U) << "counted from now on";
 }
 
+TEST_F(HealthWatchTest, ACpuThatWentAndCameBetweenTwoLooksCountsNothingAgain) {
+    std::uint64_t pools = 1;
+    counters_.healthy = [&]() -> Result<Looked> { return Looked{unbound(1, "a", 1000, pools)}; };
+    run(60);
+    pools = 2;
+    watch_.cpus_changed();
+    run(60);
+    EXPECT_EQ(watch_.health().rows.at("a").counts[Health::started], 0U);
+}
+
 TEST_F(HealthWatchTest, WhatPassesIsTriedAgainAtTheNextTick) {
     run(60);
     error_ = Error{EAGAIN, "listing workqueues"};
