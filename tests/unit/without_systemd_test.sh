@@ -14,7 +14,10 @@ tree=$root/tree wq=$root/tree/sys/devices/virtual/workqueue/kcryptd
 mkdir -p "$root/bin" "$wq" "$tree/run/wq-tuned"
 cat >"$root/bin/wq-tuned" <<END
 #!/bin/bash
-[ "\${1:-}" != --pods ] || exit 1 # as without CAP_SYSLOG
+if [ "\${1:-}" = --pods ]; then
+  [ ! -e $root/stop ] || kill \$PPID
+  exit 1 # as without CAP_SYSLOG
+fi
 trap 'echo stopped >>$root/said; exit 3' TERM
 trap 'echo reloaded >>$root/said' HUP
 echo "\$\$ \$*" >$root/started
@@ -33,6 +36,7 @@ start() {
     "note": "", "external": false}]}\n' "$(stat -c %i "$wq")" >"$tree/run/wq-tuned/owned.json"
   PATH=$root/bin:$PATH "$run" --config policy 2>"$root/err" &
   shell=$!
+  [ ! -e "$root/stop" ] || return
   for ((i = 0; i < 200; ++i)); do [ ! -s "$root/started" ] || break; sleep 0.05; done
   read -r daemon options <"$root/started" || complain "it does not start: $(cat "$root/err")"
 }
@@ -54,6 +58,10 @@ ends "stopped" 3
 start
 kill -KILL "$daemon"
 ends "killed" 137
+touch "$root/stop"
+start
+ends "stopped before the daemon runs" 0
+rm "$root/stop"
 start
 echo '{' >"$tree/run/wq-tuned/owned.json"
 kill -TERM "$shell"
