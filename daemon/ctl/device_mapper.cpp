@@ -56,9 +56,7 @@ Status MapperRequest::call(const Fd& fd, unsigned long what, const char* doing) 
 }
 
 std::string_view MapperRequest::answer() const {
-    return std::string_view(reinterpret_cast<const char*>(words_.data()),
-                            words_.size() * sizeof(std::uint64_t))
-        .substr(sizeof(dm_ioctl));
+    return {reinterpret_cast<const char*>(words_.data()) + sizeof(dm_ioctl), kRoom};
 }
 
 Result<Fd> open_mapper(const std::string& root) {

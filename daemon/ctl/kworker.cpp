@@ -18,11 +18,10 @@ constexpr unsigned kIsWorker = 0x20;  // PF_WQ_WORKER
 // is named after its workqueue, and that name may contain both signs: "kworker/R-kcryptd-254:0".
 void set_name(Kworker& out, std::string_view comm) {
     constexpr std::string_view kRescuer = "kworker/R-";
-    const std::size_t from = comm.starts_with(kRescuer) ? kRescuer.size() : 0;
-    std::size_t end = comm.find_first_of("+-", from);
-    if (from > 0) end = std::string_view::npos;
+    const bool rescuer = comm.starts_with(kRescuer);
+    const std::size_t end = rescuer ? std::string_view::npos : comm.find_first_of("+-");
     out.name = printable(comm.substr(0, end));
-    if (from > 0) out.work = printable(comm.substr(from));
+    if (rescuer) out.work = printable(comm.substr(kRescuer.size()));
     if (end == std::string_view::npos) return;
     out.busy = comm[end] == '+';
     out.work = printable(comm.substr(end + 1));

@@ -95,8 +95,7 @@ std::optional<unsigned> shard_size(const Options& options, const Topology& topol
 }  // namespace
 
 std::string why_not_its_own(const KernelInfo& kernel) {
-    if (kernel.pods_unread.empty()) return "";
-    return "Computed from sysfs; " + kernel.pods_unread;
+    return kernel.pods_unread.empty() ? "" : "Computed from sysfs; " + kernel.pods_unread;
 }
 
 Json topology_json(const Topology& topology, const KernelInfo& kernel, unsigned shard_size) {

@@ -24,10 +24,8 @@ using Parser = Result<CpuSet> (*)(std::string_view);
 // 920). Empty if there is no such file.
 Result<std::optional<std::string>> text_if_there(const std::string& path) {
     auto text = read_file(path);
-    if (!text) {
-        if (text.error().code == ENOENT) return std::nullopt;
-        return tl::unexpected(text.error());
-    }
+    if (!text && text.error().code == ENOENT) return std::nullopt;
+    if (!text) return tl::unexpected(text.error());
     while (text->ends_with('\0') || text->ends_with('\n')) text->pop_back();
     return std::move(*text);
 }

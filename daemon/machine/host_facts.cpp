@@ -26,8 +26,7 @@ std::optional<unsigned> largest_llc(const Topology& topology) {
     std::size_t most = 0;
     for (const Llc& llc : topology.llcs)
         if (llc.cpus.count() > most) most = std::max(most, cores_in(llc.cpus, topology));
-    if (most == 0) return std::nullopt;
-    return static_cast<unsigned>(most);
+    return most == 0 ? std::nullopt : std::optional(static_cast<unsigned>(most));
 }
 
 }  // namespace
@@ -49,8 +48,7 @@ FleetMachine fleet_machine(HostFacts facts, const Topology& topology) {
 }
 
 double canary_position(const std::string& machine_id, const std::string& name) {
-    const std::string text = machine_id + "/" + name;
-    return 0x1p-64 * static_cast<double>(hash_of(text));
+    return 0x1p-64 * static_cast<double>(hash_of(machine_id + "/" + name));
 }
 
 namespace {

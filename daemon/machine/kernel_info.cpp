@@ -66,14 +66,10 @@ std::vector<Parameter> parameters_of(std::string cmdline) {
 // Whether PARAMETER is a mitigation option that turns SMT off on CPUs with the flaw: "mds=full,nosmt",
 // "mitigations=auto,nosmt;no_user_user", or L1TF's "full", which implies nosmt.
 bool may_turn_smt_off(const Parameter& parameter) {
-    const std::string& value = *parameter.value;
+    std::string value = *parameter.value;
     if (parameter.name == "l1tf" && (value == "full" || value == "full,force")) return true;
-    for (std::size_t at = 0; at <= value.size();) {
-        const std::size_t end = std::min(value.find_first_of(",;", at), value.size());
-        if (at > 0 && value.compare(at, end - at, "nosmt") == 0) return true;
-        at = end + 1;
-    }
-    return false;
+    std::ranges::replace(value, ';', ',');
+    return (value + ",").find(",nosmt,") != std::string::npos;
 }
 
 // Whether PARAMETER kept CPUs offline at boot. nosmt has no effect without siblings; smt/control shows that.
@@ -107,8 +103,7 @@ void read_cmdline(const Paths& paths, KernelInfo& info) {
 // Since 7.1, together with the scope (kernel/workqueue.c, module_param_named(cache_shard_size)).
 std::optional<unsigned> shard_size(const Paths& paths) {
     const auto size = number_of<unsigned>(read_first_line(paths.parameters() + "/cache_shard_size"));
-    if (size == 0U) return 1U;  // precompute_cache_shard_ids(): 0 means 1
-    return size;
+    return size == 0U ? 1U : size;  // precompute_cache_shard_ids(): 0 means 1
 }
 
 }  // namespace

@@ -52,10 +52,6 @@ Result<std::unique_ptr<Udev>> Udev::start(sd_event* event, std::function<void(Ch
     return self;
 }
 
-Udev::~Udev() {
-    ::sd_event_source_disable_unref(source_);
-}
-
 int Udev::on_readable(sd_event_source* /*source*/, int /*fd*/, unsigned /*events*/, void* self) {
     static_cast<Udev*>(self)->drain();
     return 0;

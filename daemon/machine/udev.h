@@ -37,7 +37,7 @@ class Udev {
     enum class Change { workqueue, cpu, cpu_online, lost };
 
     static Result<std::unique_ptr<Udev>> start(sd_event* event, std::function<void(Change)> on_change);
-    ~Udev();
+    ~Udev() { ::sd_event_source_disable_unref(source_); }
 
     // Like udev_opted_out(). Empty: ask again later. Either udev is busy and has not processed this workqueue
     // yet, as at boot, and its event says when to ask again; or libudev could not read the device. If udev is

@@ -48,11 +48,8 @@ Result<ScopeFile> parse_scope_file(std::string_view text) {
     const auto space = text.find(' ');
     const auto word = text.substr(0, space);
     if (!is_word(word)) return fail("not an affinity scope", EINVAL);
-    if (word != "default") {
-        if (space != std::string_view::npos) return fail("more than one word", EINVAL);
-        return ScopeFile{std::string(word), scope_named(word)};
-    }
-    if (space == std::string_view::npos) return ScopeFile{"default", std::nullopt};
+    if (space == std::string_view::npos) return ScopeFile{std::string(word), scope_named(word)};
+    if (word != "default") return fail("more than one word", EINVAL);
     const auto rest = text.substr(space + 1);
     if (rest.size() < 3 || rest.front() != '(' || rest.back() != ')' ||
         !is_word(rest.substr(1, rest.size() - 2)))

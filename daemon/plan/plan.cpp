@@ -92,7 +92,6 @@ class Machine {
     }
 
   private:
-    [[nodiscard]] std::size_t shards(std::size_t cores) const { return (cores + size_ / 2) / size_; }
     // Only the LLC of a pod's first CPU can contain the whole pod, so one check per pod is enough.
     [[nodiscard]] bool inside_llcs(const Pods& pods) const {
         return std::ranges::all_of(pods, [&](const CpuSet& pod) {
@@ -103,7 +102,7 @@ class Machine {
 
     [[nodiscard]] std::size_t limit() const { return 2 * size_ - size_ / 2 - 1; }  // most cores of one shard
     // Most cores that choose_wider() joins: more are not nearer to the shard size than one core is.
-    [[nodiscard]] std::size_t most_joined() const { return std::max(std::size_t{size_} * size_, 2UL) - 1; }
+    [[nodiscard]] std::size_t most_joined() const { return std::max(size_ * size_, 2UL) - 1; }
     // Why the pods of C are too coarse.
     [[nodiscard]] std::string why_not(const Candidate& c, const Pods& pods) const {
         const std::string what = fmt::format("`{}` ({})", name_of(c.scope), plural(c.max_cores, "core"));
@@ -117,7 +116,7 @@ class Machine {
         std::string coarser;
         for (std::size_t i = 0; i < choice.candidates.size(); i++) {
             const Candidate& c = choice.candidates[i];
-            if (shards(c.max_cores) <= 1 && inside_llcs(parts[i])) {
+            if (c.max_cores <= limit() && inside_llcs(parts[i])) {
                 choice.automatic = c.scope;
                 choice.why = fmt::format("`{}`: pools of {}{}", name_of(c.scope), plural(c.max_cores, "core"),
                                          coarser);
@@ -143,7 +142,7 @@ class Machine {
     }
 
     CoreIndex cores_;
-    unsigned size_;
+    std::size_t size_;
     std::vector<std::pair<Scope, Pods>> pods_;  // coarsest first
     Pods llcs_;
     bool one_core_packages_ = false;  // every package, and so every LLC, is one core

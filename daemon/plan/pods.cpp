@@ -110,11 +110,10 @@ std::vector<CpuSet> pods_of(Scope scope, const Topology& topology, unsigned shar
 
 std::vector<CpuSet> pods_in(const KernelInfo& kernel, Scope scope, const Topology& topology,
                             unsigned shard_size) {
-    if (!kernel.pods || !kernel.pods->contains(scope)) {
-        if (scope != Scope::cache_shard) return pods_of(scope, topology, shard_size);
-        return with_rest(all_shards_of(llcs_in(kernel, topology), topology, shard_size), topology.online);
-    }
-    return restrict_to(cpus_of(kernel.pods->at(scope)), topology.online);
+    if (kernel.pods && kernel.pods->contains(scope))
+        return restrict_to(cpus_of(kernel.pods->at(scope)), topology.online);
+    if (scope != Scope::cache_shard) return pods_of(scope, topology, shard_size);
+    return with_rest(all_shards_of(llcs_in(kernel, topology), topology, shard_size), topology.online);
 }
 
 std::vector<Llc> llcs_in(const KernelInfo& kernel, const Topology& topology) {

@@ -142,12 +142,10 @@ constexpr Condition kConditions[] = {
 
 // Why VALUE is not true for FACTS, of which one is enough; "" if it is. An error if it is not valid.
 Result<std::string> why_not(const TomlValue& value, Compared as, const std::vector<std::string>& facts) {
-    const bool is_text =
-        as == Compared::glob || as == Compared::version;  // the TOML number 6.10 would be 6.1
     const auto text = as == Compared::flag
                           ? read_flag(value).map([](bool flag) { return fmt::format("{}", flag); })
-                      : is_text ? read_text(value)
-                                : read_scalar(value);
+                      : as == Compared::number ? read_scalar(value)
+                                               : read_text(value);  // the TOML number 6.10 would be 6.1
     if (!text) return tl::unexpected(text.error());
     const auto holds = [&](const std::string& fact) -> Result<bool> {
         if (as == Compared::glob) return is_match(*text, fact);

@@ -100,10 +100,6 @@ std::string policy_toml(const Policy& policy, const std::vector<std::string>& fi
 
 namespace {
 
-std::string hash(const std::string& text) {
-    return fmt::format("{:016x}", hash_of(text));
-}
-
 Json values_json(const Policy& policy) {
     Json out = Json::object();
     for (const Row<Policy>& setting : settings())
@@ -134,7 +130,7 @@ Json policy_json(const Policy& policy, const std::vector<std::string>& files) {
 }
 
 std::string policy_hash(const Policy& policy) {
-    return hash(values_json(policy).dump());
+    return fmt::format("{:016x}", hash_of(values_json(policy).dump()));
 }
 
 std::string sources_hash(const std::vector<std::string>& files) {
@@ -144,7 +140,7 @@ std::string sources_hash(const std::vector<std::string>& files) {
         if (!text) return "";
         all += *text;
     }
-    return hash(all);
+    return fmt::format("{:016x}", hash_of(all));
 }
 
 Json hosts_json(const Policy& policy) {

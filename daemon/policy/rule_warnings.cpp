@@ -146,8 +146,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 std::string nearest_word(std::string_view word, const std::vector<std::string_view>& words) {
     if (word.empty() || word.size() > kLongestWord || words.empty()) return "";
-    const auto nearest = std::min_element(
-        words.begin(), words.end(), [&](auto a, auto b) { return distance(word, a) < distance(word, b); });
+    const auto nearest = std::ranges::min_element(words, {}, [&](auto each) { return distance(word, each); });
     const std::size_t slips = distance(word, *nearest);
     if (slips == 2 && word[0] != nearest->front()) return "";  // "foo" is not "root"
     return slips <= 2 && slips < nearest->size() / 2 + 1 ? std::string(*nearest) : "";

@@ -3,14 +3,12 @@
 
 #include <gmock/gmock.h>
 
-#include <map>
 #include <string>
 #include <vector>
 
 #include "ctl/lab/ab.h"
 #include "fake_machine.h"
 #include "machine/workqueue_fs.h"
-#include "owned/owned.h"
 #include "owned/writer.h"
 #include "run_command.h"
 
@@ -49,11 +47,7 @@ class AbCommand : public testing::Test {
         const auto file = parse_scope_file(tree_.read(wq_path("kcryptd-1")));
         return file ? file->word : "?";
     }
-    [[nodiscard]] std::map<std::string, Owned> on_disk() const {
-        OwnedStore store(tree_.path("run/wq-tuned/owned.json"));
-        EXPECT_TRUE(store.load());
-        return store.entries();
-    }
+    [[nodiscard]] OwnedEntries on_disk() const { return saved_entries(tree_); }
     void expect_baseline() const {
         EXPECT_EQ(word(), "default");
         EXPECT_THAT(on_disk(), testing::IsEmpty());

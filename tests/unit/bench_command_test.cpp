@@ -64,15 +64,10 @@ class BenchCommand : public testing::Test {
         EXPECT_EQ(ran.code, kOk) << ran.err;
         return json::parse(ran.out);
     }
-    [[nodiscard]] std::map<std::string, Owned> on_disk() const {
-        OwnedStore store(tree_.path(kBaseline));
-        EXPECT_TRUE(store.load());
-        return store.entries();
-    }
     void expect_nothing_left(const std::string& when = "") const {
         for (const char* file : {"dev/crypt", "dev/ram", "dev/driver", kLeft})
             EXPECT_FALSE(tree_.exists(file)) << file << " " << when;
-        EXPECT_THAT(on_disk(), testing::IsEmpty()) << when;
+        EXPECT_THAT(test::saved_entries(tree_), testing::IsEmpty()) << when;
     }
 
     test::TempTree tree_{entries_of_tree()};

@@ -49,7 +49,7 @@ TEST_F(EngineTest, WritesNothingWhereTheBaselineCannotBeSaved) {
 
 TEST_F(EngineTest, PutsBackEvenWhereTheBaselineCannotBeSaved) {
     parts_->engine.reconcile();
-    tree_.add(test::Dir("sys/devices/virtual/workqueue", {test::workqueue("new", {.cpumask = "ffffff"})}));
+    add_workqueue("new");
     no_state_folder();
     parts_->engine.reconcile();
     EXPECT_EQ(scope("new"), "default (cache)");
@@ -207,8 +207,7 @@ TEST_F(EngineDefault, StaysOnceAFollowerMustBeLeft) {
                       Outcome::Kind::done);
         }
         EXPECT_EQ(scope("kcryptd"), "default (smt)");
-        tree_.add(
-            test::Dir("sys/devices/virtual/workqueue", {test::workqueue("left-1", {.cpumask = "ffffff"})}));
+        add_workqueue("left-1");
         parts_->engine.reconcile();
         if (!pinned) parts_->slots.leave({"@default"});
         EXPECT_EQ(scope("left-1"), "default (cache)");
@@ -399,8 +398,7 @@ TEST_F(EngineFaults, WhatIsToStayAgainIsPutBackAtOnceTheNextTime) {
 }
 
 TEST_F(EngineFaults, OneNameThatJsonCannotHoldDoesNotStopTheOthers) {
-    tree_.add(
-        test::Dir("sys/devices/virtual/workqueue", {test::workqueue("caf\xe9", {.cpumask = "ffffff"})}));
+    add_workqueue("caf\xe9");
     parts_->engine.set_policy(rule_for_all());
     reconcile(1);
     EXPECT_EQ(scope("kcryptd"), "smt");

@@ -49,8 +49,7 @@ class ExperimentRig : public Rig {
     }
     // Adds two workqueues of one class.
     void add_class() {
-        for (const char* name : {"kcryptd-254:0", "kcryptd-254:1"})
-            tree_.add(Dir("sys/devices/virtual/workqueue", {workqueue(name, {.cpumask = "ffffff"})}));
+        for (const char* name : {"kcryptd-254:0", "kcryptd-254:1"}) add_workqueue(name);
     }
     // Starts the daemon with the files that an earlier daemon left.
     void start(const Policy& policy) {

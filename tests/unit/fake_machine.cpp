@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "fake_machine.h"
 
+#include <stdexcept>
+
 namespace wq::test {
 
 Topology machine(Shape shape) {
@@ -85,6 +87,12 @@ ScopeWish leave() {
 
 ScopeWish fixed(Scope scope) {
     return {ScopeWish::Kind::fixed, scope};
+}
+
+OwnedEntries saved_entries(const TempTree& tree, const std::string& file, OwnedStore::Of of) {
+    OwnedStore store(tree.path(file), of);
+    if (const auto loaded = store.load(); !loaded) throw std::runtime_error(loaded.error().text);
+    return store.entries();
 }
 
 Entry workqueue(const std::string& name, const WorkqueueFiles& files) {

@@ -8,6 +8,7 @@
 #include "machine/kernel_info.h"
 #include "machine/topology.h"
 #include "machine/workqueue.h"
+#include "owned/owned.h"
 #include "policy/policy.h"
 #include "targets/orders.h"
 #include "targets/slot_writer.h"
@@ -50,6 +51,10 @@ ScopeWish planned();  // scope = "plan"
 Policy rule_for_all(const ScopeWish& wish = planned(), std::optional<bool> strict = std::nullopt);
 ScopeWish leave();
 ScopeWish fixed(Scope scope);
+
+// The entries that the next process reads of a store.
+OwnedEntries saved_entries(const TempTree& tree, const std::string& file = "run/wq-tuned/owned.json",
+                           OwnedStore::Of of = OwnedStore::Of::daemon);
 
 // The sysfs directory of an unbound workqueue. Each one has its own inode.
 struct WorkqueueFiles {

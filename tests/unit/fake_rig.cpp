@@ -71,7 +71,7 @@ void Rig::no_state_folder() {
 
 // Keeps the old directory under another name, so that no file system reuses its inode for the new one.
 void Rig::recreate(const std::string& name) {
-    tree_.add(Dir("sys/devices/virtual/workqueue", {workqueue(name + "-new", {.cpumask = "ffffff"})}));
+    add_workqueue(name + "-new");
     const std::string path = tree_.path("sys/devices/virtual/workqueue/" + name);
     EXPECT_EQ(::rename(path.c_str(), tree_.path("old-" + name).c_str()), 0);
     EXPECT_EQ(::rename((path + "-new").c_str(), path.c_str()), 0);
@@ -98,12 +98,6 @@ std::string Rig::strict(const std::string& name) const {
 std::string Rig::default_scope() const {
     std::string text = tree_.read(kDefaultPath);
     return text.substr(0, text.find('\n'));
-}
-
-std::map<std::string, Owned> Rig::on_disk() const {
-    OwnedStore store(tree_.path("run/wq-tuned/owned.json"));
-    EXPECT_TRUE(store.load());
-    return store.entries();
 }
 
 }  // namespace wq::test

@@ -49,6 +49,9 @@ class Rig : public testing::Test {
     // Changes the CPUs to those of TOPOLOGY, notifies the engine, and reconciles.
     void see(const Topology& topology);
     void set_scope(const std::string& name, const std::string& text);  // by an external writer
+    void add_workqueue(const std::string& name) {
+        tree_.add(Dir("sys/devices/virtual/workqueue", {workqueue(name, {.cpumask = "ffffff"})}));
+    }
     void no_state_folder();                  // nothing can be saved until this file is removed
     void recreate(const std::string& name);  // removed and created again with the same name
     // Starts a trial of kcryptd by a rule with strict = true, and puts the candidate, "smt strict", in place.
@@ -64,7 +67,7 @@ class Rig : public testing::Test {
     [[nodiscard]] State state(const std::string& name) const { return target(name).state; }
     [[nodiscard]] std::string reason(const std::string& name) const { return target(name).reason; }
     [[nodiscard]] std::size_t asked() const { return files_->asked.size(); }  // writes, including failed ones
-    [[nodiscard]] std::map<std::string, Owned> on_disk() const;
+    [[nodiscard]] OwnedEntries on_disk() const { return saved_entries(tree_); }
 
     TempTree tree_{kernel_tree(
         {workqueue("kcryptd", {.cpumask = "ffffff"}), workqueue("writeback", {.cpumask = "ffffff"})}, "cache",

@@ -126,25 +126,18 @@ TEST(ReadFile, RefusesMoreThanItsLimit) {
 // /proc/stat of a machine with many CPUs or interrupts is larger than kMaxFile.
 TEST(ReadFirstLine, KeepsSpacesAndReadsNoFurther) {
     const std::string rest(kMaxFile + 1, 'x');
-    const TempTree tree{File("two", " a name \nmore\n"),
-                        File("one", "Y"),
-                        File("none", "\nmore\n"),
-                        File("short", "cpu 1 2\n" + rest),
-                        File("long", std::string(kMaxFile, 'y') + "\n" + rest),
-                        File("longer", std::string(kMaxFile + 1, 'y') + "\n"),
-                        Dir("folder", {}),
-                        File("large", rest)};
-    for (const auto& [name, line] :
-         std::vector<std::pair<std::string, std::string>>{{"two", " a name "},
-                                                          {"one", "Y"},
-                                                          {"none", ""},
-                                                          {"short", "cpu 1 2"},
-                                                          {"long", std::string(kMaxFile, 'y')},
-                                                          {"longer", ""},
-                                                          {"missing", ""},
-                                                          {"folder", ""},
-                                                          {"large", ""}})
-        EXPECT_EQ(read_first_line(tree.path(name)), line) << name;
+    const std::string most(kMaxFile, 'y');
+    const std::pair<test::Entry, std::string> rows[] = {{File("two", " a name \nmore\n"), " a name "},
+                                                        {File("one", "Y"), "Y"},
+                                                        {File("none", "\nmore\n"), ""},
+                                                        {File("short", "cpu 1 2\n" + rest), "cpu 1 2"},
+                                                        {File("long", most + "\n" + rest), most},
+                                                        {File("longer", most + "y\n"), ""},
+                                                        {Dir("folder"), ""},
+                                                        {File("large", rest), ""}};
+    for (const auto& [entry, line] : rows)
+        EXPECT_EQ(read_first_line(TempTree{entry}.path(entry.name)), line) << entry.name;
+    EXPECT_EQ(read_first_line(TempTree().path("missing")), "");
 }
 
 TEST(NamesIn, NameTheFolderThatCannotBeRead) {

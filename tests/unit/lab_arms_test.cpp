@@ -65,9 +65,7 @@ class FakeFiles : public LabFiles {
 class Switching : public testing::Test {
   protected:
     [[nodiscard]] OwnedEntries on_disk() const {
-        OwnedStore store(left_, OwnedStore::Of::lab);
-        EXPECT_TRUE(store.load());
-        return store.entries();
+        return test::saved_entries(tree_, "lab.json", OwnedStore::Of::lab);
     }
     bool put_back() {
         OwnedStore store(left_, OwnedStore::Of::lab);

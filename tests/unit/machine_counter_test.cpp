@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <cmath>
 
 #include "temp_tree.h"
 

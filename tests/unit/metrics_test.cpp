@@ -65,6 +65,10 @@ class MetricsTest : public test::ExperimentRig {
         EXPECT_THAT(all, testing::Contains(testing::Key(series)));
         return all.contains(series) ? all.at(series) : -1;
     }
+    // The number of series with names that start with NAME.
+    [[nodiscard]] std::ptrdiff_t count(const std::string& name) const {
+        return std::ranges::count_if(metrics(), [&](const auto& s) { return s.first.starts_with(name); });
+    }
     // The hash that is a label of all evidence metrics.
     [[nodiscard]] std::string machine() const {
         std::smatch found;
@@ -72,9 +76,6 @@ class MetricsTest : public test::ExperimentRig {
         EXPECT_TRUE(
             std::regex_search(all, found, std::regex("wq_tuned_machine_info\\{machine=\"([0-9a-f]{16})\",")));
         return found[1];
-    }
-    void add(const std::string& name) {
-        tree_.add(test::Dir("sys/devices/virtual/workqueue", {test::workqueue(name, {.cpumask = "ffffff"})}));
     }
     // A verdict for this kernel and topology.
     [[nodiscard]] VerdictRecord verdict(const std::string& kind, std::int64_t time) const {
@@ -129,7 +130,7 @@ TEST_F(MetricsTest, TargetsThatWeHaveAHandInAreNamed) {
 }
 
 TEST_F(MetricsTest, ManyTargetsAreOnlyCountedAndThoseThatWantAnEyeAreNamedFirst) {
-    for (int i = 0; i < 300; i++) add("many" + std::to_string(i));
+    for (int i = 0; i < 300; i++) add_workqueue("many" + std::to_string(i));
     files_->on_write = [](const std::string& name, const auto&) { return name == "many99" ? EINVAL : 0; };
     auto policy = rule_for_all(fixed(Scope::smt));
     parts_->engine.set_policy(policy);
@@ -138,9 +139,7 @@ TEST_F(MetricsTest, ManyTargetsAreOnlyCountedAndThoseThatWantAnEyeAreNamedFirst)
     EXPECT_EQ(all.at("wq_tuned_targets{state=\"set\"}"), 301);
     EXPECT_EQ(all.at("wq_tuned_targets_unnamed"), 102);
     EXPECT_EQ(all.at("wq_tuned_target_state{target=\"many99\",state=\"quarantined\"}"), 1);
-    EXPECT_EQ(std::ranges::count_if(
-                  all, [](const auto& s) { return s.first.starts_with("wq_tuned_target_state"); }),
-              200);
+    EXPECT_EQ(count("wq_tuned_target_state"), 200);
     EXPECT_EQ(all.at("wq_tuned_write_errors_total"), 1);
     EXPECT_GT(all.at("wq_tuned_write_seconds_total"), 0);
 }
@@ -168,10 +167,7 @@ TEST_F(MetricsTest, ComparisonsAndTheirEvidence) {
             column.sum);
     EXPECT_GT(value("wq_tuned_evidence_log" + arms + "\"latency\",direction=\"worse\",stake=\"2\"}"), 0);
     EXPECT_LT(value("wq_tuned_evidence_log" + arms + "\"latency\",direction=\"better\",stake=\"2\"}"), 0);
-    const auto all = metrics();
-    EXPECT_EQ(std::ranges::count_if(
-                  all, [](const auto& sample) { return sample.first.starts_with("wq_tuned_evidence_log"); }),
-              2 * 4 * 2 * 7)
+    EXPECT_EQ(count("wq_tuned_evidence_log"), 2 * 4 * 2 * 7)
         << "two comparisons, four counters, two directions, seven stakes";
 }
 
@@ -226,16 +222,13 @@ TEST_F(MetricsTest, EvidenceIsToldOfTheNewestComparisonsAlone) {
         // NOLINTNEXTLINE(performance-inefficient-string-concatenation)
         const std::string name =
             "many" + std::string(1, static_cast<char>('a' + i / 20)) + std::string(i % 20, 'x');
-        add(name);
+        add_workqueue(name);
         counters_.items[name] = 0;
     }
     reconcile();
     (void)run_until([this] { return experiment_->ledger().entries().size() >= 30; }, 300);
     ASSERT_GE(experiment_->ledger().entries().size(), 30U);
-    const auto all = metrics();
-    EXPECT_EQ(std::ranges::count_if(
-                  all, [](const auto& sample) { return sample.first.starts_with("wq_tuned_evidence_log"); }),
-              static_cast<std::ptrdiff_t>(kMostComparisons) * 4 * 2 * 7);
+    EXPECT_EQ(count("wq_tuned_evidence_log"), static_cast<std::ptrdiff_t>(kMostComparisons) * 4 * 2 * 7);
 }
 
 TEST_F(MetricsTest, NamesAreEscapedAndWhatIsNotUtf8IsReplacedAndNeverTwice) {
@@ -246,9 +239,7 @@ TEST_F(MetricsTest, NamesAreEscapedAndWhatIsNotUtf8IsReplacedAndNeverTwice) {
     EXPECT_EQ(all.at("wq_tuned_verdict_timestamp_seconds{class=\"\uFFFD\"" + arms), 1000);
     EXPECT_EQ(all.at("wq_tuned_verdict_timestamp_seconds{class=\"\u00e9\\n\"" + arms), 1000);
     EXPECT_EQ(all.at(R"(wq_tuned_verdict_timestamp_seconds{class="a\"b\\c")" + arms), 1000);
-    EXPECT_EQ(std::ranges::count_if(
-                  all, [](const auto& s) { return s.first.starts_with("wq_tuned_verdict_timestamp"); }),
-              3);
+    EXPECT_EQ(count("wq_tuned_verdict_timestamp"), 3);
 }
 
 TEST_F(MetricsTest, TheLastVerdictOfEachClassOnThisMachine) {

@@ -26,8 +26,9 @@ std::vector<std::string> matches(const Policy& policy) {
     return out;
 }
 
+constexpr std::int64_t kNoon = 1'800'014'400;  // 2027-01-15 12:00 UTC
+
 TEST(Policy, ARuleThatHasExpiredMatchesNothing) {
-    constexpr std::int64_t kNoon = 1'800'014'400;  // 2027-01-15 12:00 UTC
     auto policy =
         load_texts({"[[workqueue]]\nmatch = \"kcryptd-*\"\nscope = \"smt\"\nexpires = \"2027-01-15\"\n"
                     "evidence = \"fleet, fdr 5%\"\n[[workqueue]]\nmatch = \"*\"\nscope = \"leave\"\n"});
@@ -46,7 +47,6 @@ TEST(Policy, ARuleThatHasExpiredMatchesNothing) {
 
 // After its last day the keys of a [default_scope] table do not apply, and earlier sources decide.
 TEST(Policy, ADefaultScopeThatHasExpiredGivesWayToTheEarlierOnes) {
-    constexpr std::int64_t kNoon = 1'800'014'400;  // 2027-01-15 12:00 UTC
     auto policy = load_texts({"[default_scope]\nscope = \"auto\"\ncandidates = [\"smt\", \"cpu\"]\n",
                               "[default_scope]\nmanage = false\nexpires = 2027-01-16\n",
                               "[default_scope]\nscope = \"numa\"\nhold = true\nevidence = \"fleet\"\n"

@@ -10,13 +10,11 @@
 #include <chrono>
 #include <csignal>
 #include <functional>
-#include <map>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "fake_machine.h"
-#include "owned/owned.h"
 #include "service/restorer.h"
 #include "service/service.h"
 
@@ -111,11 +109,7 @@ class ServiceTest : public testing::Test {
         return eventually(
             [&] { return tree_.exists("log") && tree_.read("log").find(text) != std::string::npos; });
     }
-    [[nodiscard]] std::map<std::string, Owned> entries() const {
-        OwnedStore store(tree_.path("run/wq-tuned/owned.json"));
-        EXPECT_TRUE(store.load());
-        return store.entries();
-    }
+    [[nodiscard]] OwnedEntries entries() const { return saved_entries(tree_); }
     [[nodiscard]] ino_t inode_of(const std::string& name) const {
         struct stat st {};
         EXPECT_EQ(::stat(tree_.path("sys/devices/virtual/workqueue/" + name).c_str(), &st), 0);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "fake_log.h"
+#include "fake_machine.h"
 #include "fake_workqueue_files.h"
 #include "owned/writer.h"
 #include "temp_tree.h"
@@ -216,9 +217,9 @@ TEST(Apply, TakesStrictnessAwayBeforeTheScopeChanges) {
 
 // ---- masks
 
-class MaskWriterTest : public testing::Test {
+class MaskWriterTest : public WriterTest {
   protected:
-    void SetUp() override { files_.masks["a"] = {7, "000000ff"}; }
+    MaskWriterTest() { files_.masks["a"] = {7, "000000ff"}; }
     // Saves the entry like a newly started daemon before its write.
     void announce(const std::string& mask) {
         store_ = OwnedStore(tree_.path("owned.json"));
@@ -226,11 +227,6 @@ class MaskWriterTest : public testing::Test {
         ASSERT_TRUE(store_.save());
     }
     Outcome apply(const std::string& mask) { return writer_.apply("a", {mask, {}}, {}, Knob::mask); }
-
-    test::TempTree tree_;
-    FakeWorkqueueFiles files_;
-    OwnedStore store_{tree_.path("owned.json")};
-    OwnedWriter writer_{files_, store_};
 };
 
 TEST_F(MaskWriterTest, WritesWhatIsAnnouncedOnDiskAndPutsItBackBitForBit) {
@@ -260,12 +256,7 @@ class RestoreAll : public testing::Test {
         store_.put({name, 1, {Knob::scope, "default", {"smt"}}, Attribute{Knob::strict, "0"}});
         ASSERT_TRUE(store_.save());
     }
-    // The entries that a later daemon would read.
-    std::map<std::string, Owned> on_disk() {
-        OwnedStore store(tree_.path("owned.json"));
-        EXPECT_TRUE(store.load());
-        return store.entries();
-    }
+    OwnedEntries on_disk() { return test::saved_entries(tree_, "owned.json"); }
 
     test::TempTree tree_;
     test::FakeWorkqueueFiles files_;

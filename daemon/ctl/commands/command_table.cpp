@@ -131,7 +131,7 @@ void add_report(CLI::App& command, Given& g) {
 }
 
 int run_report(const Given& g) {
-    if (g.output.empty() && is_terminal())
+    if ((g.output.empty() || g.output == "-") && is_terminal())
         throw CLI::ValidationError("report", "a terminal cannot show the page: name a file with -o");
     return report(g.options, g.output.empty() ? "-" : g.output);
 }

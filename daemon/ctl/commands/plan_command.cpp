@@ -213,12 +213,13 @@ std::string planned_text(const PlanLine& line) {
                                            : std::string(name_of(*line.planned));
 }
 
-// A slot with a pair has a lead as long as a washout, two windows, and a drain as long as a washout
-// (experiment/slot.h). Targets share slots; @default has slots of its own.
+// A slot with a pair has a lead as long as a washout (100 ms at least), two windows, and a drain as long as
+// that (experiment/slot.h). Targets share slots; @default has slots of its own.
 ExperimentPlan experiments_of(const Machine& machine, const std::vector<PlanLine>& lines) {
     const Judging& judge = machine.policy.judge;
     ExperimentPlan out;
-    out.slot_seconds = 2 * Seconds(judge.window + judge.washout).count();
+    out.slot_seconds =
+        2 * Seconds(judge.window + std::max(judge.washout, std::chrono::milliseconds(100))).count();
     std::size_t all = 0;
     std::size_t most = 0;
     std::size_t alone = 0;

@@ -85,9 +85,6 @@ class FleetMerge {
     std::map<FleetKey, Known> known_;
 };
 
-// ENTRIES with keys that REDUCE made coarser; entries with equal keys are added up.
-std::vector<FleetEntry> regrouped(const std::vector<FleetEntry>& entries, void (*reduce)(FleetKey& key));
-
 // The rows of `fleet show`: pooled over topologies, schedulers, partitions, tolerances and windows.
 std::vector<FleetEntry> shown_rows(const std::vector<FleetEntry>& entries);
 

@@ -22,10 +22,6 @@ void FleetEntry::add(const FleetEntry& other) {
         if (!shards.overlaps(shard)) shards.add(shard);
 }
 
-bool Shard::overlaps(const Shard& other) const {
-    return of != other.of || index == other.index;
-}
-
 std::string Shard::text() const {
     return fmt::format("{}/{}", index, of);
 }

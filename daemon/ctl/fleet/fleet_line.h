@@ -129,7 +129,7 @@ struct Shard {
 
     [[nodiscard]] bool has(std::uint64_t host_hash) const { return host_hash % of == index - 1; }
     // Whether some host could be in both. Not worked out for shards of different N.
-    [[nodiscard]] bool overlaps(const Shard& other) const;
+    [[nodiscard]] bool overlaps(const Shard& other) const { return of != other.of || index == other.index; }
     [[nodiscard]] std::string text() const;  // "1/4"
     friend auto operator<=>(const Shard&, const Shard&) = default;
 };

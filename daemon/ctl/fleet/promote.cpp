@@ -75,6 +75,20 @@ FleetKey class_key_of(const FleetKey& key) {
     return out;
 }
 
+// ENTRIES with keys that REDUCE made coarser; entries with equal keys are added up.
+std::vector<FleetEntry> regrouped(const std::vector<FleetEntry>& entries, void (*reduce)(FleetKey& key)) {
+    std::map<FleetKey, FleetEntry> sums;
+    for (const FleetEntry& entry : entries) {
+        FleetKey key = entry.key;
+        reduce(key);
+        sums[key].add(entry);
+        sums[key].key = key;
+    }
+    std::vector<FleetEntry> out;
+    for (auto& [key, sum] : sums) out.push_back(std::move(sum));
+    return out;
+}
+
 // The comparisons, and the candidates against any reference, that cannot be promoted.
 std::set<FleetKey> vetoes_of(const std::vector<FleetEntry>& entries) {
     std::set<FleetKey> out;
@@ -153,19 +167,6 @@ std::optional<FleetRule> rule_of(Passed passed) {
 }
 
 }  // namespace
-
-std::vector<FleetEntry> regrouped(const std::vector<FleetEntry>& entries, void (*reduce)(FleetKey& key)) {
-    std::map<FleetKey, FleetEntry> sums;
-    for (const FleetEntry& entry : entries) {
-        FleetKey key = entry.key;
-        reduce(key);
-        sums[key].add(entry);
-        sums[key].key = key;
-    }
-    std::vector<FleetEntry> out;
-    for (auto& [key, sum] : sums) out.push_back(std::move(sum));
-    return out;
-}
 
 std::vector<FleetEntry> shown_rows(const std::vector<FleetEntry>& entries) {
     return regrouped(entries, reduce_to_row);

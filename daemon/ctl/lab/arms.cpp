@@ -12,13 +12,9 @@
 #include "plan/pods.h"
 
 namespace wq::lab {
-namespace {
-
-constexpr std::string_view kStrict = ":strict";
-
-}  // namespace
 
 Result<std::vector<Arm>> parse_arms(std::string_view text) {
+    constexpr std::string_view kStrict = ":strict";
     std::vector<Arm> arms;
     for (const std::string& word : split_at_commas(text)) {
         const bool strict = word.ends_with(kStrict);

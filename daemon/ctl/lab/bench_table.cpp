@@ -52,9 +52,6 @@ std::string text(const BenchResult& place, const char* key, const char* otherwis
 unsigned number(const BenchResult& place, const char* key) {
     return place.at(key).get<unsigned>();
 }
-bool is_reference(const BenchResult& row) {
-    return row.at("role") == "reference";
-}
 
 // The scopes of RESULT under LOAD, the reference first.
 std::vector<BenchResult> rows_of(const BenchResult& result, const std::string& load) {
@@ -126,7 +123,7 @@ std::string figure_text(const BenchResult& row, const NamedFigure& figure) {
 
 // "reference", "31% better (24 to 37)", "undecided", "same pods as cache": a control of the noise.
 std::string verdict_text(const BenchResult& row, const std::string& reference) {
-    if (is_reference(row)) return "reference";
+    if (row.at("role") == "reference") return "reference";
     const auto effect = effect_in(row);
     std::string verdict = text(row, "verdict", "-");
     if (effect && (verdict == "improved" || verdict == "regressed")) verdict = effect_text(*effect);

@@ -191,10 +191,6 @@ Status Interrupts::check() const {
     return fail("interrupted by " + signal_name(static_cast<int>(info.ssi_signo)), EINTR);
 }
 
-Interrupts::~Interrupts() {
-    undo(true);
-}
-
 void Interrupts::undo(bool drop) const {
     if (drop) drop_pending();
     ::sigaction(SIGPIPE, &pipe_before_, nullptr);
@@ -291,9 +287,8 @@ Status Guardian::start(const std::function<bool()>& restore) {
     pid_ = ::fork();
     if (pid_ > 0) return {};
     const int code = errno;
-    if (pid_ < 0) alive_ = Fd();
-    if (pid_ < 0) return fail_errno("the guardian", code);
     alive_ = Fd();
+    if (pid_ < 0) return fail_errno("the guardian", code);
     guard((*pipe)[0], restore);
 }
 

@@ -21,7 +21,7 @@ namespace wq::lab {
 class Interrupts {
   public:
     Interrupts();
-    ~Interrupts();
+    ~Interrupts() { undo(true); }
     Interrupts(const Interrupts&) = delete;
     Interrupts& operator=(const Interrupts&) = delete;
 

@@ -229,10 +229,6 @@ TopWait::TopWait() {
     signals_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-TopWait::~TopWait() {
-    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
-}
-
 // If another reader took the signal, it does not count as a request to quit.
 TopWait::Event TopWait::next_signal() {
     signalfd_siginfo got{};

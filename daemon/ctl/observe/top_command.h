@@ -29,7 +29,7 @@ class TopWait {
     enum class Event { time, key, resized, quit };
 
     TopWait();
-    ~TopWait();
+    ~TopWait() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
     TopWait(const TopWait&) = delete;
     TopWait& operator=(const TopWait&) = delete;
 

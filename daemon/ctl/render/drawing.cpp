@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/text.h"
@@ -23,11 +22,10 @@ class Drawing {
           shard_size_(machine.shard_size),
           index_(machine.topology),
           isolated_(machine.topology.isolated | machine.isolation.isolcpus),
-          nohz_full_(machine.isolation.nohz_full) {
+          nohz_full_(machine.isolation.nohz_full),
+          core_of_(machine.topology.cores) {
         for (const Partition& partition : machine.isolation.partitions)
             if (partition.type == "isolated") isolated_ |= partition.cpus;
-        for (const CpuSet& core : topology_.cores)
-            for (const unsigned cpu : core.cpus()) core_of_[cpu] = &core;
     }
 
     [[nodiscard]] std::string html() const {
@@ -79,7 +77,7 @@ class Drawing {
         std::string boxes;
         CpuSet loose = cpus;
         for (std::size_t i = 0; i < llcs_.size(); i++) {
-            for (const CpuSet& part : index_.split(llcs_[i].cpus)) loose -= *core_of_.at(part.first());
+            for (const CpuSet& part : index_.split(llcs_[i].cpus)) loose -= *core_of_.of(part.first());
             if (!llcs_[i].cpus.empty() && cpus.has(llcs_[i].cpus.first())) boxes += llc(i, llcs_[i]);
         }
         // Isolated CPUs have no LLC.
@@ -102,7 +100,7 @@ class Drawing {
     [[nodiscard]] std::string cores_of(const CpuSet& cpus) const {
         std::string out;
         for (const CpuSet& part : index_.split(cpus)) {
-            const CpuSet& whole = *core_of_.at(part.first());
+            const CpuSet& whole = *core_of_.of(part.first());
             std::string threads;
             for (const unsigned cpu : whole.cpus())
                 threads += fmt::format("<b class=\"{}{}\">{}</b>", isolated_.has(cpu) ? "i" : "",
@@ -118,7 +116,7 @@ class Drawing {
     CoreIndex index_;
     CpuSet isolated_;
     CpuSet nohz_full_;
-    std::map<unsigned, const CpuSet*> core_of_;  // CPU -> core
+    SetOf core_of_;
 };
 
 constexpr double kMostPercent = 1000;

@@ -128,10 +128,6 @@ std::string wrapped(const std::string& text, std::size_t width) {
     return out;
 }
 
-std::string wrapped(const std::string& text) {
-    return wrapped(text, terminal_columns());
-}
-
 void print_text(const std::string& text, std::size_t indent) {
     for (const std::string& line : wrap(text, std::max<std::size_t>(terminal_columns(), 20) - indent))
         fmt::print("{:{}}{}\n", "", indent, line);
@@ -155,11 +151,6 @@ void Table::group_names() {
     for (std::size_t i = 1; i < kept.size(); i++)
         if (more[i] > 0) kept[i].front() += fmt::format(" and {} more", more[i]);
     rows_ = std::move(kept);
-}
-
-void Table::paint(std::size_t painted, std::string_view (*colour_of)(std::string_view cell)) {
-    painted_ = painted;
-    colour_of_ = colour_of;
 }
 
 std::string Table::text(std::size_t columns, bool colour) const {

@@ -42,7 +42,10 @@ class Table {
     void group_names();
     // Cells of column PAINTED get the colour that COLOUR_OF returns for their text ("" for none), if text()
     // uses colour. On a terminal, text() shows a last cell that equals the one above as `"`.
-    void paint(std::size_t painted, std::string_view (*colour_of)(std::string_view cell));
+    void paint(std::size_t painted, std::string_view (*colour_of)(std::string_view cell)) {
+        painted_ = painted;
+        colour_of_ = colour_of;
+    }
     [[nodiscard]] std::string text(std::size_t columns, bool colour) const;
     [[nodiscard]] std::string text() const { return text(terminal_columns(), wants_colour()); }
     [[nodiscard]] std::string html() const;  // a cell with a colour has its text as class
@@ -64,10 +67,7 @@ std::string local_time(std::int64_t seconds);
 // list of CPUs. A longer word without a comma makes its line longer than WIDTH.
 std::vector<std::string> wrap(const std::string& text, std::size_t width);
 // Returns the lines of wrap() as one text, each with a "\n".
-std::string wrapped(const std::string& text, std::size_t width);
-
-// The same, for the terminal.
-std::string wrapped(const std::string& text);
+std::string wrapped(const std::string& text, std::size_t width = terminal_columns());
 // Prints TEXT to stdout, indented by INDENT and wrapped for the terminal, for which at least 20 columns are
 // assumed.
 void print_text(const std::string& text, std::size_t indent = 0);
