@@ -60,6 +60,14 @@ crypt_open() {
 }
 crypt_close() { dmsetup remove --retry "$1"; }
 
+# Closes c1 and c0, after `udevadm control --stop-exec-queue`: a disk can be removed only after udev has processed it.
+crypt_close_both() {
+  udevadm control --start-exec-queue
+  udevadm settle
+  crypt_close c1
+  crypt_close c0
+}
+
 # The unbound workqueue of the crypt device NAME.
 wq_of() {
   local number
@@ -90,6 +98,22 @@ load_mbs() {
 
 # `bring_out FILE`: sends FILE to the host in the output of the check; brought_out (common.sh) extracts it.
 bring_out() { base64 -w 1000 "$1" | sed "s|^|@file ${1##*/} |"; }
+
+as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+
+# `partition_made CPUS`: makes the isolated cpuset partition $cgroup of CPUS.
+cgroup=/sys/fs/cgroup/rt
+partition_made() {
+  echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control
+  mkdir $cgroup
+  echo "$1" >$cgroup/cpuset.cpus
+  echo isolated >$cgroup/cpuset.cpus.partition
+  check_eq "the partition" isolated "$(cat $cgroup/cpuset.cpus.partition)"
+}
+partition_removed() {
+  echo member >$cgroup/cpuset.cpus.partition
+  rmdir $cgroup
+}
 
 # Sends a command to QEMU's monitor: `host_monitor device_add ...`.
 host_monitor() { echo "@monitor $*" >"$guest_port"; }
@@ -168,12 +192,12 @@ check_pods() {
 # `policy <<EOF`: writes /etc/wq-tuned/wq-tuned.toml. `apply_policy` writes the policy of most checks: kcryptd
 # gets its scope at once, and nothing is compared.
 policy() { mkdir -p /etc/wq-tuned && cat >/etc/wq-tuned/wq-tuned.toml; }
-apply_policy() { # [SCOPE]
+apply_policy() { # [SCOPE [MATCH]]
   policy <<EOF
 default_scope.manage = false
 judge.settle = "1d"
 [[workqueue]]
-match = "kcryptd-*"
+match = "${2:-kcryptd-*}"
 scope = "${1:-plan}"
 EOF
 }
@@ -318,3 +342,5 @@ probes() { /usr/lib/wq-tests/count-work --loaded | jq length; }
 no_probes() { [ "$(probes)" = 0 ]; }
 # The kernel frees programs with a delay.
 expect_no_probes() { wait_until 20 no_probes || fail "programs of ours in the kernel: $(/usr/lib/wq-tests/count-work --loaded)"; note "ok: no probe is left"; }
+# Whether kworkers are watched, as `top --functions` and `diagnose` do.
+watches_ticks() { /usr/lib/wq-tests/count-work --loaded | jq -e 'has("wqt_top_tick")' >/dev/null; }

@@ -3,7 +3,6 @@
 # stopped daemon. The log level.
 . lib.sh
 
-as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 crypt_c0
 apply_policy leave
 systemctl enable --quiet wq-tuned

@@ -7,7 +7,6 @@
 . lib.sh
 count_work=/usr/lib/wq-tests/count-work
 dir=/run/wq-tests/diagnose
-cgroup=/sys/fs/cgroup/rt
 mkdir -p $dir
 # From 7.0 on a tracepoint can be preempted (for long in an emulator), and the counters then miss some items.
 case $guest_kernel in 6.*) missed=0.005 ;; *) missed=0.02 ;; esac
@@ -23,9 +22,7 @@ holds() { # WHAT EXPRESSION: fails unless it is true for $dir/json
   [ "$(jq "$2" $dir/json)" = true ] || { jq -c . $dir/json; fail "$1: not so: $2"; }
   note "ok: $1"
 }
-unloaded() { [ "$("$count_work" --loaded)" = "{}" ]; } # the kernel frees programs with a delay
-nothing_left() { wait_until 20 unloaded || fail "$1: programs left in the kernel: $("$count_work" --loaded)"; }
-loaded() { "$count_work" --loaded | jq -e 'has("wqt_top_tick")' >/dev/null; }
+nothing_left() { wait_until 20 no_probes || fail "$1: programs left in the kernel: $("$count_work" --loaded)"; }
 fits() { # FILE
   local wide
   wide=$(grep -v 'wq-tunectl ab' "$1" | grep -c '.\{81\}' || true)
@@ -85,7 +82,7 @@ note "-- however it ends"
 for signal in INT TERM KILL; do
   wq-tunectl diagnose --seconds 600 --json >$dir/json &
   pid=$!
-  wait_until 60 loaded || fail "not attached"
+  wait_until 60 watches_ticks || fail "not attached"
   sleep 2
   kill -$signal $pid
   rc=0
@@ -133,14 +130,10 @@ tr -s ' \n' ' ' <$dir/text | grep -q 'affinity scopes and the masks' || { cat $d
 load_off
 
 note "-- isolated CPUs"
-echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control
-mkdir $cgroup
-echo 6-7 >$cgroup/cpuset.cpus
-echo isolated >$cgroup/cpuset.cpus.partition
-check_eq "the partition" isolated "$(cat $cgroup/cpuset.cpus.partition)"
+partition_made 6-7
 wq-tunectl diagnose --seconds 600 --json >$dir/json &
 pid=$!
-wait_until 60 loaded || fail "not attached"
+wait_until 60 watches_ticks || fail "not attached"
 sleep 4 # it begins to count after it has attached
 blocks=1000
 bash -c 'echo $$ >'$cgroup'/cgroup.procs && exec taskset -c 7 dd if=/dev/zero of=/dev/mapper/c1 bs=4k count='$blocks' oflag=direct' 2>/dev/null
@@ -152,7 +145,4 @@ holds "their list" '.isolated.cpus == "6-7"'
 holds "the disturber, exactly as often as it was" '.isolated.work[] | select(.workqueue == "'"$percpu"'").items == '$blocks
 rmdir $cgroup
 nothing_left "at the end"
-udevadm control --start-exec-queue # a disk can be removed only after udev has processed it
-udevadm settle
-crypt_close c1
-crypt_close c0
+crypt_close_both

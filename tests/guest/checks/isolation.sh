@@ -3,9 +3,7 @@
 # Isolated CPUs and their kind; the per-CPU work that ran on them, with the same counts as the load; the
 # kernel's features.
 . lib.sh
-count_work=/usr/lib/wq-tests/count-work
 cpus=/sys/devices/system/cpu
-cgroup=/sys/fs/cgroup/rt
 out=/run/wq-tests/isolation.json
 put_back() {
   udevadm control --start-exec-queue
@@ -63,10 +61,9 @@ this='(.isolated.work[] | select(.workqueue == "'$pinned'"))'
 
 note "-- watched without the daemon"
 systemctl stop wq-tuned
-loaded() { "$count_work" --loaded | jq -e 'has("wqt_top_tick")' >/dev/null; }
 wq-tunectl diagnose --seconds 600 --json >"$out" &
 pid=$!
-wait_until 60 loaded || fail "not attached"
+wait_until 60 watches_ticks || fail "not attached"
 sleep 4 # it begins to count after it has attached
 write_blocks $blocks
 sleep 1
@@ -105,7 +102,4 @@ case $guest_kernel,$guest_append in
   7.2,*) check_eq "shards of two" workqueue.cache_shard_size=2 "$option" ;;
   *) check_eq "no shards to size" "" "$option" ;;
 esac
-udevadm control --start-exec-queue # a disk can be removed only after udev has processed it
-udevadm settle
-crypt_close c1
-crypt_close c0
+crypt_close_both

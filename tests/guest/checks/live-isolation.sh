@@ -5,7 +5,6 @@
 # is as before.
 . lib.sh
 cpus=/sys/devices/system/cpu
-cgroup=/sys/fs/cgroup/rt
 put_back() { rmdir $cgroup 2>/dev/null || true; }
 trap put_back EXIT
 
@@ -16,7 +15,6 @@ planned() { wq-tunectl plan --json | jq -cS '.targets[] | select(.name == "write
 cpus_of() { wq-tunectl explain writeback | awk '$1 == "CPUs" {print $2}'; }
 # Cores of the largest pool in the plan: all cores that the mask leaves.
 cores() { wq-tunectl plan --json | jq '[.targets[] | select(.name == "writeback") | .candidates[].cores_per_pool[1]] | max'; }
-as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 # Cores of the largest pools in the daemon's reason: "pools of 6 cores".
 daemon_cores() { status | jq -r '.targets[] | select(.name == "writeback") | .reason' | grep -oE '[0-9]+ cores' | head -n 1; }
 
@@ -31,11 +29,7 @@ had=$(daemon_cores)
 note "the daemon: $had"
 
 note "-- CPUs 2 and 3 are isolated"
-echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control
-mkdir $cgroup
-echo 2-3 >$cgroup/cpuset.cpus
-echo isolated >$cgroup/cpuset.cpus.partition
-check_eq "the partition" isolated "$(cat $cgroup/cpuset.cpus.partition)"
+partition_made 2-3
 files
 check_eq "diagnose watches them" 2-3 "$(wq-tunectl diagnose --seconds 1 --json | jq -r .isolated.cpus)"
 check_eq "plan, CPUs" "0-1,4-$((nproc - 1))" "$(cpus_of)"
@@ -49,8 +43,7 @@ wait_until 20 follows "$((nproc - 2)) cores" || fail "the daemon still says: $(d
 note "ok: the daemon: $(daemon_cores)"
 
 note "-- and no longer"
-echo member >$cgroup/cpuset.cpus.partition
-rmdir $cgroup
+partition_removed
 files
 check_eq "plan, CPUs" "$all" "$(cpus_of)"
 check_eq "plan" "$before" "$(planned)"

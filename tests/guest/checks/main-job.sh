@@ -5,13 +5,7 @@
 
 some_workqueue
 scope=$(other_scope)
-policy <<POLICY
-default_scope.manage = false
-judge.settle = "1d"
-[[workqueue]]
-match = "$wq"
-scope = "$scope"
-POLICY
+apply_policy "$scope" "$wq"
 before=$(scope_of "$wq")
 check_eq "planned" "$scope set" "$(wq-tunectl plan --json | jq -r --arg wq "$wq" '.targets[] | select(.name == $wq) | "\(.planned) \(.action)"')"
 systemctl enable --quiet --now wq-tuned
@@ -37,10 +31,7 @@ note "-- stop, and kill -9 for good"
 systemctl stop wq-tuned
 check_eq "after stop" "$before" "$(scope_of "$wq")"
 check_eq "entries" 0 "$(entries)"
-drop_in wq-tuned.service <<'UNIT'
-[Service]
-Restart=no
-UNIT
+drop_in wq-tuned.service <<<$'[Service]\nRestart=no'
 start_to "$wq" "$scope"
 systemctl kill -s KILL wq-tuned
 back() { [ "$(scope_of "$wq")" = "$before" ]; }

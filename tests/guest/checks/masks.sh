@@ -4,20 +4,7 @@
 # and at the stop. `housekeeping` follows a cpuset partition that is made and removed. The value of an
 # external writer stays.
 . lib.sh
-cgroup=/sys/fs/cgroup/rt
-partition() { # made or removed
-  if [ "$1" = made ]; then
-    echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control
-    mkdir $cgroup
-    echo 2-3 >$cgroup/cpuset.cpus
-    echo isolated >$cgroup/cpuset.cpus.partition
-    check_eq "the partition" isolated "$(cat $cgroup/cpuset.cpus.partition)"
-  else
-    echo member >$cgroup/cpuset.cpus.partition
-    rmdir $cgroup
-  fi
-}
-put_back() { if [ -d $cgroup ]; then partition removed; fi; }
+put_back() { if [ -d $cgroup ]; then partition_removed; fi; }
 trap put_back EXIT
 
 number() { local text; text=$(tr -d , <"$1") && echo $((16#$text)); }
@@ -79,7 +66,7 @@ expect_mask "$file" 3c
 check_eq "the first baseline" "0-7" "$(mask "$wq" baseline)"
 
 note "-- a partition that the kernel takes out of the mask of all itself"
-partition made
+partition_made 2-3
 expect_mask $workqueues/cpumask 33
 sees_it() { [ "$(mask @default_mask cpumask)" = 0-1,4-5 ]; } # at a tick, too
 wait_until 20 sees_it || fail "status: $(status | jq -c .masks)"
@@ -92,21 +79,21 @@ masks_policy housekeeping housekeeping
 wq-tunectl reload
 expect_mask "$file" f3
 expect_mask $workqueues/cpumask f3
-partition removed
+partition_removed
 expect_mask "$file" ff 30
 expect_mask $workqueues/cpumask ff 30
 check_eq "all masks" "$before" "$(all_masks)"
-partition made
+partition_made 2-3
 expect_mask "$file" f3 30
 expect_mask $workqueues/cpumask f3
-partition removed
+partition_removed
 expect_mask "$file" ff 30
 systemctl stop wq-tuned
 check_eq "after the stop" "$before" "$(all_masks)"
 
 note "-- a fixed mask, a start and a stop while there is a partition"
 masks_policy 0-5 2-5
-partition made
+partition_made 2-3
 systemctl start wq-tuned
 expect_mask $workqueues/cpumask 33
 expect_mask "$file" 3c
@@ -116,7 +103,7 @@ check_eq "states" "set set" "$(mask @default_mask state) $(mask "$wq" state)"
 mark
 systemctl stop wq-tuned
 since_mark | grep -q '@default_mask: cpumask restored to CPUs 0-7; isolated CPUs 2-3 may get unbound work' || fail "the journal: $(since_mark)"
-partition removed
+partition_removed
 check_eq "after the stop" "$before" "$(all_masks)"
 
 note "-- the kill switch"

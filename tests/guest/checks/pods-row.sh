@@ -14,7 +14,6 @@ match = "$wq"
 scope = "auto"
 POLICY
 
-as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 wq-tunectl topology --json >$dir/topology.json
 as_nobody wq-tunectl topology --json >$dir/topology-nobody.json
 wq-tunectl explain "$wq" --json >$dir/explain.json

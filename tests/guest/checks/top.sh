@@ -16,8 +16,6 @@ holds() { # WHAT FILE EXPRESSION: fails unless it is true for the array of the l
   [ "$(jq -s "$3" "$2")" = true ] || { jq -sc '.[-1]' "$2"; fail "$1: not so: $3"; }
   note "ok: $1"
 }
-unloaded() { [ "$("$count_work" --loaded)" = "{}" ]; } # the kernel frees programs with a delay
-nothing_left() { wait_until 20 unloaded || fail "programs left in the kernel: $("$count_work" --loaded)"; }
 
 note "-- as many as the load has done, and the kernel counted"
 key=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
@@ -62,7 +60,7 @@ wait $named || fail "SIGINT: exit code $?"
 holds "by name, that one alone" $dir/named 'all(.workqueues | map(.name) | unique == ["'"$wq"'"])'
 holds "by name, as many" $dir/named "$this | map(.items) | add $near"
 holds "by name, as many timed" $dir/named "$this | map(.timed) | add $seen"
-nothing_left
+expect_no_probes
 
 note "-- a scope write while it watches"
 # The emulator has problems if probes come and go under load, so top starts before the load and ends after it.
@@ -161,7 +159,7 @@ rc=0
 timeout $((20 * ${patience:-1})) wq-tunectl top --once 2>$dir/err >&- || rc=$?
 check_eq "closed: exit code" "1 wq-tunectl: standard output: Bad file descriptor" "$rc $(cat $dir/err)"
 kill $reader
-nothing_left
+expect_no_probes
 
 note "-- refused"
 for command in "setpriv --reuid=65534 --clear-groups" "setpriv --bounding-set=-bpf,-perfmon,-sys_admin --inh-caps=-all"; do
@@ -178,8 +176,5 @@ check_eq "on a terminal: exit code" 1 "$(cat $dir/rc)"
 if wq-tunectl top no-such-workqueue --json >$dir/out 2>$dir/err; then fail "watched nothing"; fi
 check_eq "complaint" "wq-tunectl: there is no workqueue 'no-such-workqueue'" "$(cat $dir/err)"
 check_eq "output" "" "$(cat $dir/out)"
-nothing_left
-udevadm control --start-exec-queue # a disk can be removed only after udev has processed it
-udevadm settle
-crypt_close c1
-crypt_close c0
+expect_no_probes
+crypt_close_both
