@@ -51,13 +51,14 @@ bool alarms(const LedgerEntry& entry, std::uint64_t run_length) {
            std::log(static_cast<double>(entry.columns.size()) * static_cast<double>(run_length));
 }
 
-// The decision for the counter whose e-detector raised the alarm.
+// The decision for the counter whose e-detector raised the alarm, with the detector's value. Only the newest
+// differences tell the effect: most are from before the change.
 Decision alarm_of(const LedgerEntry& entry) {
     const auto loudest = std::ranges::max_element(entry.watch, {}, &EDetector::log);
-    const auto column = static_cast<std::size_t>(loudest - entry.watch.begin());
-    const Comparison::Column& found = entry.columns[column];
-    return {Judgement::regressed,       found.counter.name,          found.worse.count,
-            log_mean(found.worse.logs), log_mean(found.better.logs), column};
+    const auto i = static_cast<std::size_t>(loudest - entry.watch.begin());
+    const Comparison::Column& found = entry.columns[i];
+    return {Judgement::regressed,   found.counter.name, found.worse.count, loudest->log(), 0, i, {},
+            Comparison::kLeastPairs};
 }
 
 void begin_anew(LedgerEntry& entry) {

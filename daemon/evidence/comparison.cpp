@@ -90,15 +90,21 @@ void EDetector::add(double x) {
 
 namespace {
 
-// The daemon cuts a window off if its work completes at less than a third of the expected pace, so such a
-// window costs at least three times as much. Also the log ratio between 0 and any larger value.
-const double kLostFirst = std::log(3.0);
-
 bool is_measured(const PairValues& v) {
     const auto in_range = [](double value) {
         return value >= Comparison::kLeastValue && value <= Comparison::kMostValue;
     };
     return in_range(v.reference) && in_range(v.candidate);
+}
+
+// Whether no pair had a value of COLUMN of ALL, a guard or a counter beside another one: nothing is known of
+// it.
+bool is_unread(const Comparison::Column& column, const std::vector<Comparison::Column>& all) {
+    const auto is_read = [](const Comparison::Column& c) { return c.reference_cost > 0; };
+    return !is_read(column) &&
+           (column.counter.guard || std::ranges::any_of(all, [&](const Comparison::Column& other) {
+                return !other.counter.guard && is_read(other);
+            }));
 }
 
 void add_difference(Comparison::Column& column, double d) {
@@ -155,13 +161,14 @@ Comparison::Comparison(const std::vector<ComparedCounter>& counters) {
 
 std::string Comparison::why_refused(const std::vector<std::optional<PairValues>>& values) const {
     if (values.size() != columns_.size()) return "not all counters were read";
+    bool judged = false;
     for (std::size_t i = 0; i < columns_.size(); i++) {
         const ComparedCounter& counter = columns_[i].counter;
-        if (!values[i] && !counter.guard) return counter.name + " was not read";
+        judged = judged || (values[i] && !counter.guard);
         if (values[i] && !is_measured(*values[i]))
             return counter.name + " is not a number above 0, or out of range";
     }
-    return {};
+    return judged ? "" : columns_.front().counter.name + " was not read";
 }
 
 void Comparison::add(const std::vector<std::optional<PairValues>>& values) {
@@ -176,8 +183,8 @@ void Comparison::add(const std::vector<std::optional<PairValues>>& values) {
 
 void Comparison::add_lost_window(Side side) {
     for (Column& column : columns_) {
-        if (column.counter.guard && column.worse.count == 0) continue;  // it could not be read yet
-        const double size = column.largest > 0 ? column.largest : kLostFirst;
+        if (is_unread(column, columns_)) continue;
+        const double size = column.of_lost();
         if (column.worse.count > 0) {
             // The arm of the lost window gets the usual cost times the largest ratio; the other arm gets the
             // usual cost. The usual cost is the mean of the arm that is better so far: earlier lost windows
@@ -214,8 +221,8 @@ Decision Comparison::decide(const DecisionRule& rule) const {
     Nearest clear;  // of the counters that `improved` may rest on
     const Column* veto = nullptr;
     for (const Column& column : columns_) {
+        if (is_unread(column, columns_)) continue;
         if (log_worse(column) > (veto == nullptr ? 0 : log_worse(*veto))) veto = &column;
-        if (column.counter.guard && column.worse.count == 0) continue;  // it could not be read yet
         if (!(flows_better && column.counter.name == "latency"))
             worse.offer(column, ask_worse - log_worse(column));
         if (column.counter.guard) continue;
@@ -235,9 +242,9 @@ Decision Comparison::decide(const DecisionRule& rule) const {
     return out;
 }
 
-Effect Comparison::effect(std::size_t column) const {
+Effect Comparison::effect(std::size_t column, std::size_t newest) const {
     const auto& last = columns_.at(column).last;
-    return effect_of({last.begin(), last.end()});
+    return effect_of({last.end() - static_cast<std::ptrdiff_t>(std::min(newest, last.size())), last.end()});
 }
 
 // The interval follows Hodges and Lehmann (1963). The Walsh averages of n differences are the means of any

@@ -118,6 +118,10 @@ struct ComparedCounter {
     friend bool operator==(const ComparedCounter&, const ComparedCounter&) = default;
 };
 
+// The daemon cuts a window off if its work completes at less than a third of the expected pace, so such a
+// window costs at least three times as much. Also the log ratio between 0 and any larger value.
+inline const double kLostFirst = std::log(3.0);
+
 // One counter in the two windows of a pair.
 struct PairValues {
     double reference = 0;
@@ -153,6 +157,7 @@ struct Decision {
     std::size_t column = 0;  // index of that counter
     // The counter or guard with the largest E_worse above 1, if nothing else stands against `improved`.
     std::string veto = {};
+    std::size_t newest = 64;  // so many of the newest differences tell the effect
 };
 
 // All pairs ever measured of one candidate against one reference, as e-values. It never ends. Pure.
@@ -174,6 +179,7 @@ class Comparison {
         double reference_cost = 0;  // sums of the values
         double candidate_cost = 0;
         std::deque<double> last = {};  // differences, oldest first, at most kLastDifferences
+        [[nodiscard]] double of_lost() const { return largest > 0 ? largest : kLostFirst; }  // a window
     };
 
     // COUNTERS: at least one that is not a guard.
@@ -182,7 +188,7 @@ class Comparison {
     explicit Comparison(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
     // Why add() would reject the pair; empty if add() accepts it. VALUES: one per counter, in the same
-    // order. A value that is not in the range is rejected; a guard's value may be missing.
+    // order. A value that is not in the range is rejected; one may be missing, but not all that are judged.
     [[nodiscard]] std::string why_refused(const std::vector<std::optional<PairValues>>& values) const;
     void add(const std::vector<std::optional<PairValues>>& values);
     // Adds a window of SIDE that was empty, came too late, or that we cut off. It counts as the largest
@@ -191,8 +197,8 @@ class Comparison {
 
     // Cheap enough to call after each pair.
     [[nodiscard]] Decision decide(const DecisionRule& rule) const;
-    // The effect from the last kLastDifferences pairs of that column.
-    [[nodiscard]] Effect effect(std::size_t column) const;
+    // The effect from the NEWEST of the last kLastDifferences pairs of that column.
+    [[nodiscard]] Effect effect(std::size_t column, std::size_t newest = kLastDifferences) const;
     [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
     [[nodiscard]] std::vector<Column> take() && { return std::move(columns_); }
 

@@ -177,7 +177,7 @@ nlohmann::json to_json(const Standing& standing) {
 
 Standing standing_of(const Decision& decision, const std::vector<Comparison::Column>& columns) {
     return {decision.counter, static_cast<unsigned>(decision.pairs), decision.log_worse, decision.log_better,
-            columns.empty() ? Effect{} : Comparison(columns).effect(decision.column)};
+            columns.empty() ? Effect{} : Comparison(columns).effect(decision.column, decision.newest)};
 }
 
 static void describe(JsonPlace& at, Differences& differences) {
@@ -298,7 +298,7 @@ void VerdictStore::complete(const Ledger& ledger) {
         record.time = entry->decided != 0 ? entry->decided : entry->updated;
         record.comparison = entry->alarms + 1;
         record.outcome = entry->judgement;
-        record.reason = decision.pairs == 0 ? kWatchReason : entry->decided == 0 ? kMaxPairsReason : "";
+        record.reason = pairs_of(*entry) == 0 ? kWatchReason : entry->decided == 0 ? kMaxPairsReason : "";
         record.standing = standing_of(decision, entry->columns);
         record.differences = differences_of(entry->columns);
         last_ = number - 1;

@@ -21,15 +21,15 @@ constexpr std::uint64_t kMostStuck = 20;  // at most one item in 20
 constexpr unsigned kMostStarved = 2;      // consecutive pairs
 constexpr double kClearGain = -10;  // percent: the watch slows down while the whole interval is below it
 
-// The largest extra cost of one arm in the pair that was added, over all judged counters, as a difference of
-// logarithms: of the candidate for SIGN 1, of the reference for SIGN -1. Empty if no counter was added.
-std::optional<double> added(const LedgerEntry& before, const LedgerEntry& after, double sign) {
-    std::optional<double> out;
-    for (std::size_t i = 0; i < after.columns.size(); i++) {
-        const Comparison::Column& column = after.columns[i];
-        if (column.counter.guard || column.last.empty()) continue;
-        if (i < before.columns.size() && before.columns[i].worse.count == column.worse.count) continue;
-        out = std::max(out.value_or(sign * column.last.back()), sign * column.last.back());
+// The largest extra cost of SIDE in PAIR, of all judged counters, as a difference of logarithms; or 0.
+double extra_cost(const LedgerEntry& before, const PairEvidence& pair, Side side) {
+    double out = 0;
+    for (std::size_t i = 0; i < std::min(pair.values.size(), before.columns.size()); i++) {
+        const Comparison::Column& column = before.columns[i];
+        if (column.counter.guard) continue;
+        const double d = pair.values[i] ? log_ratio(column.counter, *pair.values[i]) : 0;
+        if (!pair.lost) out = std::max(out, side == Side::candidate ? d : -d);
+        if (pair.lost == side) out = std::max(out, column.of_lost());
     }
     return out;
 }
@@ -56,10 +56,11 @@ bool costs_too_much(const LedgerEntry& before, const PairEvidence& evidence) {
 
 // The pause until the next pair of a watch. While the kept arm is clearly better, it doubles, up to a day,
 // but only after there are the pairs that tell what the arm is worth. A pair that does not agree ends that.
-std::uint64_t pause_after(std::uint64_t pause, const LedgerEntry& entry, std::uint64_t recheck) {
+std::uint64_t pause_after(std::uint64_t pause, const LedgerEntry& before, const LedgerEntry& entry,
+                          std::uint64_t recheck) {
     const auto interval = Comparison(entry.columns).effect(0).interval;
-    const auto& last = entry.columns.front().last;
-    const bool agrees = !last.empty() && last.back() < 0;
+    const Comparison::Column& first = entry.columns.front();
+    const bool agrees = first.worse.count > before.columns.front().worse.count && first.last.back() < 0;
     const bool measured = !entry.after.empty() && entry.after.front().pairs >= kLeastForMean;
     const bool clear = agrees && measured && interval && interval->high < kClearGain;
     return clear ? std::min(2 * std::max(pause, recheck), std::max(kDay, recheck)) : recheck;
@@ -77,10 +78,10 @@ void leave_reference(LedgerFile& ledger, const Targets& targets, const Taker& ta
     ledger.put(std::move(entry));
 }
 
-// Whether a rule keeps the arm in force whatever the evidence says: then nothing is taken back.
-bool is_held(const Targets& targets, const Taker& taker) {
+// Whether the candidate is in force and may be taken back: no rule keeps it whatever the evidence says.
+bool is_watched(const Targets& targets, const Taker& taker) {
     const ScopeWish* wish = wish_for(targets.all().at(taker.name).now, targets.policy());
-    return wish != nullptr && wish->hold;
+    return taker.candidate_holds && (wish == nullptr || !wish->hold);
 }
 
 std::string text_of(const Arms& arms) {
@@ -228,7 +229,6 @@ void Bookkeeper::take(const SlotRun::Done& done, const SlotTimes& times) {
     else
         notes.turns.next_sparse = now + us(judge().recheck);
     if (is_stuck(member, result)) return;
-    if (!result.drop.empty()) return drop(member, result.drop);
     PairEvidence evidence{by_arm(result, member.candidate_first), {}};
     const auto& counters = edges_.targets.keys().measures().counters;
     for (std::size_t i = 0; i < counters.size(); i++)
@@ -236,7 +236,25 @@ void Bookkeeper::take(const SlotRun::Done& done, const SlotTimes& times) {
             evidence.values[i] = others_by_arm(done.others, member.candidate_first);
     if (result.lost) evidence.lost = member.side(*result.lost);
     // Half of lead and drain: only the second window's arm is in place then.
-    use(done, evidence, static_cast<double>(times.window + (times.lead + times.drain) / 2) / 1e6);
+    if (result.drop != kTooFewItems)
+        pay(member, evidence, static_cast<double>(times.window + (times.lead + times.drain) / 2) / 1e6);
+    if (!result.drop.empty()) return drop(member, result.drop);
+    use(done, evidence);
+}
+
+// Adds the time that a pair cost, also a dropped one. A candidate that has not improved may cost time; while
+// it is in force, the reference may, too.
+void Bookkeeper::pay(const Member& member, const PairEvidence& pair, double in_place) {
+    const Taker& taker = member.taker;
+    LostTime& lost = book_.of(taker.name).lost;
+    const LedgerEntry before = entry_of(taker.key);
+    const std::int64_t wall = edges_.clock.wall();
+    const bool spent = book_.is_spent(taker.name, wall, judge());
+    if (taker.course != Course::watched)
+        lost.add(wall / 86'400, extra_cost(before, pair, Side::candidate), in_place);
+    if (taker.candidate_holds) lost.add(wall / 86'400, extra_cost(before, pair, Side::reference), in_place);
+    // What was set first may go back.
+    if (!spent && book_.is_spent(taker.name, wall, judge())) turned_ = true;
 }
 
 // Work that queues itself again stays on its pool. A scope that is written now does not reach it.
@@ -278,7 +296,7 @@ void Bookkeeper::drop(const Member& member, const std::string& why) {
     if (taker.by_hand) give_up(member, why);
 }
 
-void Bookkeeper::use(const SlotRun::Done& done, const PairEvidence& evidence, double in_place) {
+void Bookkeeper::use(const SlotRun::Done& done, const PairEvidence& evidence) {
     const Member& member = *done.member;
     const Taker& taker = member.taker;
     const bool watched = taker.course == Course::watched;
@@ -289,25 +307,17 @@ void Bookkeeper::use(const SlotRun::Done& done, const PairEvidence& evidence, do
         if (const std::string why = Comparison(entry.columns).why_refused(evidence.values); !why.empty())
             return drop(member, why);
     if (!evidence.lost) see(member, done.result, notes.seen[taker.arms.key()], entry);
-    const std::int64_t wall = edges_.clock.wall();
     const Accrual accrual =
         accrue(entry, evidence,
                {judge().settings.alpha, taker.candidates, judge().settings.max_pairs, judge().run_length,
-                taker.candidate_holds && !is_held(edges_.targets, taker), wall});
+                is_watched(edges_.targets, taker), edges_.clock.wall()});
     (watched ? notes.streaks.missed : notes.streaks.dropped) = 0;
     notes.aside.failures = 0;
     totals_.pairs++;
     if (evidence.lost) totals_.windows_lost++;
-    // A candidate that has not improved may cost time; while it is in force, the reference may, too.
-    const bool spent = book_.is_spent(taker.name, wall, judge());
-    if (const auto d = added(before, entry, 1); d && !watched) notes.lost.add(wall / 86'400, *d, in_place);
-    if (const auto d = added(before, entry, -1); d && taker.candidate_holds)
-        notes.lost.add(wall / 86'400, *d, in_place);
-    // What was set first may go back.
-    if (!spent && book_.is_spent(taker.name, wall, judge())) turned_ = true;
     ledger_.put(entry);
     if (watched) {
-        notes.turns.pause = pause_after(notes.turns.pause, entry, us(judge().recheck));
+        notes.turns.pause = pause_after(notes.turns.pause, before, entry, us(judge().recheck));
         notes.turns.next_watch = edges_.clock.now() + notes.turns.pause;
     } else if (accrual.turn == Turn::none || accrual.turn == Turn::undecided) {
         be_cautious(member, before, evidence);
@@ -361,9 +371,8 @@ void Bookkeeper::turn(const Member& member, const LedgerEntry& entry, const Accr
         if (const std::string& veto = accrual.decision.veto; !veto.empty())
             record.reason += fmt::format("; not kept, because {} is worse", veto);
     }
-    if (taken_back) {
+    if (taken_back && is_watched(edges_.targets, member.taker)) {
         totals_.taken_back++;
-        record.outcome = Judgement::regressed;
         // An alarm began the evidence anew.
         const bool by_watch = pairs_of(entry) == 0 || member.taker.course == Course::watched;
         record.reason = by_watch ? kWatchReason : kSetFirstReason;

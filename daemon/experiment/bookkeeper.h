@@ -54,7 +54,8 @@ class Bookkeeper {
     void count_cut_off(const Coins& coins);
     bool is_stuck(const Member& member, const PairResult& result);
     void drop(const Member& member, const std::string& why);
-    void use(const SlotRun::Done& done, const PairEvidence& evidence, double in_place);
+    void pay(const Member& member, const PairEvidence& pair, double in_place);
+    void use(const SlotRun::Done& done, const PairEvidence& evidence);
     void be_cautious(const Member& member, const LedgerEntry& before, const PairEvidence& evidence);
     void rest(const Member& member, std::uint64_t time, const std::string& why, bool suspect = false);
     void turn(const Member& member, const LedgerEntry& entry, const Accrual& accrual);

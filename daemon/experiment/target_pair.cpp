@@ -9,7 +9,9 @@
 // only one window is not such a reason, because the arm may be its cause: a window that is empty, late or
 // starved, in which none of its items was timed (every N-th is), or in which too many items were not seen,
 // counts against the arm that ran in it, with the largest difference so far. If both windows are like this,
-// the pair is dropped.
+// the pair is dropped. Too little CPU time to tell (`cpu`) is no sign of harm: if one window has it, the pair
+// counts without this value. That is fair, because it depends on the two windows, and not on which had the
+// candidate.
 #include "experiment/target_pair.h"
 
 #include <algorithm>
@@ -125,7 +127,7 @@ void TargetPair::read_work(unsigned w, PairResult& out) {
 bool TargetPair::lacks_value(unsigned w) const {
     for (std::size_t i = 0; i < meters_.counters.size(); i++) {
         const ComparedCounter& counter = meters_.counters[i];
-        if (counter.guard || !is_work_counter(counter.name)) continue;
+        if (counter.guard || counter.name == "cpu" || !is_work_counter(counter.name)) continue;
         if (!is_measured(windows_.at(w).values.at(i)) && is_measured(windows_.at(1 - w).values.at(i)))
             return true;
     }
@@ -157,7 +159,7 @@ void TargetPair::take_values(PairResult& out) {
     for (std::size_t i = 0; i < meters_.counters.size(); i++) {
         const ComparedCounter& counter = meters_.counters[i];
         if (out.values[i] || counter.guard || out.lost) continue;
-        const bool unknown = std::isnan(windows_[0].values[i]) && std::isnan(windows_[1].values[i]);
+        const bool unknown = std::isnan(windows_[0].values[i]) || std::isnan(windows_[1].values[i]);
         // What this kernel does not show is left out, while another counter can be judged.
         if (!unknown || !judged)
             spoil(counter.name + (unknown ? " is not known" : " is not a positive number"));
@@ -172,7 +174,7 @@ PairResult TargetPair::finish() {
     // The window with more items counts: the pair must not be dropped because the candidate starves its load.
     const std::uint64_t most = std::max(all_items(windows_[0].count), all_items(windows_[1].count));
     const bool few = meters_.work != nullptr && out.counted && most < meters_.min_items;
-    if (few) spoilt_ = "too few items";
+    if (few) spoilt_ = kTooFewItems;
     if (out.counted && !few) {
         const bool first = is_lost(0);
         const bool second = is_lost(1);
@@ -261,7 +263,8 @@ std::optional<PairValues> others_by_arm(const std::vector<double>& others, bool 
 
 std::optional<double> difference_in_time(const PairResult& result,
                                          const std::vector<ComparedCounter>& counters) {
-    if (!result.drop.empty() || result.lost) return {};
+    if (!result.drop.empty()) return {};
+    if (result.lost) return result.lost == 1U ? kLostFirst : -kLostFirst;
     for (std::size_t i = 0; i < counters.size(); i++) {
         if (counters[i].guard) continue;
         if (!result.values[i]) return {};

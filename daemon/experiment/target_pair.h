@@ -24,6 +24,8 @@ struct Meters {
     std::uint64_t min_items = 0;   // per window
 };
 
+inline constexpr const char* kTooFewItems = "too few items";
+
 // Windows are numbered by their place in time, 0 or 1, so that nothing here can depend on the coin.
 struct PairResult {
     std::string drop;              // why the pair is dropped; "" if it counts
@@ -126,7 +128,8 @@ std::vector<std::optional<PairValues>> by_arm(const PairResult& result, bool can
 // first judged counter, ln(second window's cost) - ln(first window's). Empty: there are no others.
 std::optional<PairValues> others_by_arm(const std::vector<double>& others, bool candidate_first);
 
-// ln(second window's cost) - ln(first window's) of the first judged counter, if both are measured.
+// ln(second window's cost) - ln(first window's) of the first judged counter, if both are measured; of a lost
+// window ln 3.
 std::optional<double> difference_in_time(const PairResult& result,
                                          const std::vector<ComparedCounter>& counters);
 

@@ -334,7 +334,7 @@ Worth worth_of(const Targets& targets, const Ledger& ledger) {
         const ScopeWish* wish = wish_for(target.now, targets.policy());
         if (arm == nullptr || (wish != nullptr && wish->hold)) continue;  // what is held is not compared
         const LedgerKey key = key_of(targets, target, *arm);
-        if (!seen.insert(key.text()).second) continue;
+        if (key.reference_origin != "kernel" || !seen.insert(key.text()).second) continue;
         const LedgerEntry* entry = ledger.find(key);
         const auto& counters = targets.keys().measures().counters;
         for (std::size_t i = 0; i < counters.size(); i++) {

@@ -67,13 +67,15 @@ const std::string& Keys::partition_of(const CpuSet& effective, Scope scope) cons
 
 LedgerKey Keys::ledger_key(const Workqueue& target, const Arms& arms, bool from_policy) const {
     const CpuSet effective = target.effective & snapshot_.topology().online;
+    const Scope was = default_was_.value_or(arms.reference.scope);
+    const bool is_ours = arms.reference.is_default && arms.reference.scope != was;
     return {kernel_key(snapshot_.kernel),
             snapshot_.fingerprint,
             measures_.scheduler,
             class_of(target.name),
             arms.reference.name(),
             arms.candidate.name(),
-            from_policy ? "policy" : "kernel",
+            from_policy || is_ours ? "policy" : "kernel",
             {partition_of(effective, arms.reference.scope), partition_of(effective, arms.candidate.scope)},
             counters_,
             fmt::format("{}ms {}ms", policy_.judge.window.count(), policy_.judge.washout.count())};

@@ -150,6 +150,8 @@ bool Targets::is_as_seen() const {
 // rule says `auto` keep their candidates, to save memory: there may be thousands of targets.
 void Targets::plan() {
     const auto before = all_before_us(all_);
+    if (const Target* p = find(kDefaultTarget); p != nullptr)
+        keys_.default_was(p->before_us().scope.effective);
     PlanInput input{snapshot_.topology(),
                     kernel_,
                     policy_,

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "evidence/verdicts.h"
 #include "noise.h"
 #include "targets/step.h"
 
@@ -98,6 +99,8 @@ TEST(Accrue, TheWatchTakesBackAndTheComparisonBeginsAnew) {
     EXPECT_TRUE(entry.watch.empty());
     EXPECT_EQ(pairs_of(entry), 0U);
     EXPECT_GT(last.decision.pairs, 200U) << "told of what was cleared";
+    EXPECT_GT(last.decision.log_worse, std::log(20'000)) << "that of the detector";
+    EXPECT_NEAR(standing_of(last.decision, last.columns).effect.percent, 10, 4) << "since the change";
 }
 
 // Pairs tell what a scope is worth only while it is in force for another reason than they: after the verdict,

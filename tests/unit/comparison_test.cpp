@@ -108,6 +108,10 @@ TEST(Comparison, AMissingGuardDropsItsOwnValueOnly) {
     some.add({PairValues{2, 1}, PairValues{2, 1}});
     EXPECT_EQ(some.decide({}).judgement, Judgement::undecided);
     EXPECT_EQ(some.decide({}).veto, "throughput");
+    auto judged = after({{.name = "enqueue"}, kLatency}, {std::nullopt, PairValues{2, 1}}, 16);
+    EXPECT_EQ(judged.decide({}).judgement, Judgement::improved) << "also one that is judged";
+    for (int i = 0; i < 2; i++) judged.add_lost_window(Side::candidate);
+    EXPECT_EQ(judged.columns()[0].worse.count, 0U) << "nothing is known of it";
 }
 
 // The losses set the scale, so one of them takes more evidence than nine gains give. (The rule of the plain

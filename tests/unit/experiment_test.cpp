@@ -123,6 +123,9 @@ TEST_F(ExperimentTest, ADefaultThatImprovedMovesItsFollowersButNotThoseWithAVerd
     EXPECT_EQ(target(kDefaultTarget).step.kind, Step::Kind::kept);
     EXPECT_EQ(scope("writeback"), "default (smt)");
     EXPECT_EQ(scope("kcryptd"), "cache") << "it regressed under smt: " << reason("kcryptd");
+    use_traffic({"writeback"});
+    ASSERT_TRUE(run_until([this] { return entry("writeback", "smt", "cpu") != nullptr; }, 7200));
+    EXPECT_EQ(entry("writeback", "smt", "cpu")->key.reference_origin, "policy");
     parts_->engine.restore_all();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(default_scope(), "cache");
@@ -182,6 +185,23 @@ TEST_F(ExperimentTest, TheBudgetOfADayIsNotOverspent) {
     EXPECT_EQ(experiment_->totals().pairs, pairs);
     run(86'400);
     EXPECT_GT(experiment_->totals().pairs, pairs) << "a day later";
+}
+
+TEST_F(ExperimentTest, DroppedPairsCostTimeToo) {
+    Policy policy = smt_alone();
+    policy.judge.budget = std::chrono::seconds(5);
+    costs("smt", 1.5);
+    counters_.count = [this](const std::string& target, unsigned slot) {
+        WorkCount out = window(target, word_[target][slot]);
+        out.lost = out.items;
+        return out;
+    };
+    use_traffic({"kcryptd"});
+    start(policy);
+    run(3600);
+    EXPECT_EQ(experiment_->totals().pairs, 0U);
+    EXPECT_EQ(view("kcryptd")->waits, "its judge.budget for today is used up");
+    EXPECT_NEAR(view("kcryptd")->lost_seconds, 5.5, 0.6);
 }
 
 // In mode tune there is often another candidate to try. The watch still gets its pairs.

@@ -464,6 +464,20 @@ TEST_F(ExperimentWatch, WhatIsHeldIsComparedByOrderAndNotTakenBack) {
     EXPECT_EQ(scope("kcryptd"), "smt");
 }
 
+TEST_F(ExperimentWatch, AnAlarmTakesNothingBackThatIsHeld) {
+    ScopeWish held = fixed(Scope::smt);
+    held.hold = true;
+    start(at_once(rule_for_all(held)));
+    costs("smt", 0.9);
+    ASSERT_TRUE(experiment_->order("kcryptd", "smt"));
+    ASSERT_TRUE(run_until([this] { return experiment_->totals().improved > 0; }, 600));
+    costs("smt", 1.3);
+    ASSERT_TRUE(experiment_->order("kcryptd", "smt"));
+    ASSERT_TRUE(run_until([this] { return experiment_->totals().regressed > 0; }, 1800));
+    EXPECT_EQ(experiment_->totals().taken_back, 0U);
+    EXPECT_EQ(last().reason, "");
+}
+
 TEST_F(ExperimentWatch, WhatIsSetFirstAndImprovesIsKept) {
     costs("smt", 0.9);
     start(at_once(rule_for_all(fixed(Scope::smt))));

@@ -70,20 +70,13 @@ TEST(SlotSize, ASingleTargetWithSlowWritesGetsALongerWindow) {
 
 // All items of a small window, about two thousand of a large one. The kernel's side has 16 bits.
 TEST(Sampling, TakesAboutTwoThousandItems) {
-    const std::pair<double, unsigned> rows[] = {{-1, 1},
-                                                {0, 1},
-                                                {1, 1},
-                                                {1999, 1},
-                                                {2000, 1},
-                                                {2999, 1},
-                                                {std::nan(""), 1},
-                                                {3000, 2},
-                                                {4999, 2},
-                                                {5e6, 2500},
-                                                {65535 * 2000.0, 65535},
-                                                {1e300, 65535},
-                                                {std::numeric_limits<double>::infinity(), 65535}};
-    for (const auto& [items, n] : rows) EXPECT_EQ(sampled_every(items), n) << items;
+    const std::pair<unsigned, std::vector<double>> rows[] = {
+        {1, {-1, 0, 1, 1999, 2000, 2999, std::nan("")}},
+        {2, {3000, 4999}},
+        {2500, {5e6}},
+        {65535, {65535 * 2000.0, 1e300, std::numeric_limits<double>::infinity()}}};
+    for (const auto& [n, windows] : rows)
+        for (const double items : windows) EXPECT_EQ(sampled_every(items), n) << items;
 }
 
 // ---- caution
@@ -197,6 +190,8 @@ TEST_F(TargetPairTest, TooFewItemsInBothDropIt) {
     windows_ = {counted(200), counted(0)};
     EXPECT_EQ(measure().drop, "");
     EXPECT_EQ(measure().lost, 1U) << "the empty window counts against its arm";
+    EXPECT_NEAR(*difference_in_time(measure(), kCounters), std::log(3), 1e-12)
+        << "and against what it ran beside";
 }
 
 TEST_F(TargetPairTest, AWindowThatCameTooLateIsLost) {
@@ -240,6 +235,17 @@ TEST_F(TargetPairTest, WhatIsNeverKnownDropsItsOwnValueOnly) {
     EXPECT_EQ(measure().drop, "");
     EXPECT_FALSE(measure().values[1]);
     EXPECT_TRUE(measure().values[0]);
+}
+
+// The arm with less CPU time must not lose by that.
+TEST_F(TargetPairTest, TooLittleCpuTimeInOneWindowDropsItsOwnValueOnly) {
+    meters_.counters = {{.name = "latency"}, {.name = "cpu"}};
+    windows_[0].cpu = 5000;
+    windows_[1].cpu = NAN;
+    EXPECT_EQ(measure().drop, "");
+    EXPECT_FALSE(measure().lost);
+    EXPECT_TRUE(measure().values[0]);
+    EXPECT_FALSE(measure().values[1]);
 }
 
 // Of few items, perhaps none is one of those that are timed (every N-th). Few items may be due to the arm.
