@@ -344,9 +344,11 @@ unsigned effective_shard_size(const KernelInfo& kernel, const Policy& policy) {
 }
 
 bool is_named(const Policy& policy, const Workqueue& target) {
-    if (target.kind == Kind::default_scope) return !policy.default_scope.origin.file.empty();
+    // Rules with evidence are those of `fleet policy`: nobody has looked at this target.
+    if (const DefaultScope& table = policy.default_scope; target.kind == Kind::default_scope)
+        return !table.origin.file.empty() && table.evidence.empty();
     const WorkqueueRule* rule = policy.rule_for(target.name);
-    return rule != nullptr && rule->names(target.name);
+    return rule != nullptr && rule->names(target.name) && rule->evidence.empty();
 }
 
 std::string NamedOnly::why(const Policy& policy, const Workqueue& target) const {

@@ -71,7 +71,8 @@ Status Orders::revert(const std::optional<std::string>& name) {
     for (const std::string& each : names) targets_.all().at(each).hold(Holder::revert);
     engine_.step_all();  // @default must not move what was reverted
     reverts_ += static_cast<unsigned>(before - std::ranges::count_if(names, holds_ours));
-    return name && holds_ours(*name) ? fail(*name + ": " + targets_.find(*name)->reason, EIO) : Status();
+    const auto left = std::ranges::find_if(names, holds_ours);
+    return left != names.end() ? fail(*left + ": " + targets_.find(*left)->reason, EIO) : Status();
 }
 
 }  // namespace wq

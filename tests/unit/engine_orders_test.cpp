@@ -87,6 +87,7 @@ TEST_F(Orders, RevertSaysWhereItFailsAndTriesAgain) {
     files_->on_write = [](const auto&, const auto& word) { return word == "default" ? EBUSY : 0; };
     for (int i = 0; i < 5; i++)
         EXPECT_FALSE(parts_->orders.revert("kcryptd")) << "for the " << i << "th time";
+    EXPECT_FALSE(parts_->orders.revert(std::nullopt)) << "of all";
     files_->on_write = {};
     EXPECT_TRUE(parts_->orders.revert("kcryptd"));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");

@@ -476,6 +476,15 @@ TEST(OtherKernel, WithoutScopesSupportsNothingAndWithFewIsLeft) {
     EXPECT_EQ(line.reason, "no scope to choose from");
 }
 
+TEST(NamedOnly, ARuleWithEvidenceNamesNothing) {
+    const Workqueue target = unbound(kOneLlc, Scope::cache);
+    Policy policy = rule_for_all(fixed(Scope::smt));
+    policy.rules[0].match = {target.name};
+    EXPECT_EQ(NamedOnly{.host = "a realtime kernel"}.why(policy, target), "");
+    policy.rules[0].evidence = "31% better";
+    EXPECT_NE(NamedOnly{.host = "a realtime kernel"}.why(policy, target), "");
+}
+
 TEST(OtherKernel, IsPlannedForASyntheticTopologyToo) {
     const test::TempTree tree;  // has no policy file: the shipped policy applies
     ctl::Options options;

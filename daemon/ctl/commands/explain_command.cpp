@@ -308,12 +308,11 @@ void print_explanation(const Machine& machine, const PlanLine& line, const json&
     add("scope", scope_text(line.target.scope));
     add("CPUs", line.target.effective.list());
     add("rule", line.rule ? line.rule->text() : "none");
-    // @default has its own table.
-    if (line.target.kind == Kind::unbound && line.rule)
-        if (const auto* rule = machine.policy.rule_for(line.target.name); rule != nullptr) {
-            add("until", rule->expires);
-            add("because", printable(rule->evidence));
-        }
+    const DefaultScope& table = machine.policy.default_scope;
+    const bool is_default = line.target.kind == Kind::default_scope;
+    const auto* rule = is_default || !line.rule ? nullptr : machine.policy.rule_for(line.target.name);
+    add("until", is_default ? table.expires : rule != nullptr ? rule->expires : "");
+    add("because", printable(is_default ? table.evidence : rule != nullptr ? rule->evidence : ""));
     if (bypass) add("mapping", bypass_text(*bypass));
     add("planned", planned_text(line));
     add("action", std::string(name_of(line.action)));

@@ -227,6 +227,14 @@ Table states_table(const json& targets, bool masks) {
     return table;
 }
 
+std::string daemon_line(const json& daemon) {
+    const std::string state = text_in(daemon, "state", "-");
+    const std::string reason = text_in(daemon, "reason");
+    return fmt::format("wq-tuned {}: {}, mode {}{}", text_in(daemon, "version", "-"),
+                       state == "absent" ? "not running" : state, text_in(daemon, "mode", "-"),
+                       reason.empty() ? "" : " (" + printable(reason) + ")");
+}
+
 void add_head(Shown& out, const json& document) {
     const json& daemon = document.at("daemon");
     const auto add = [&out](const std::string& line) {
@@ -234,11 +242,7 @@ void add_head(Shown& out, const json& document) {
     };
     add(policy_text(daemon));
     add(expired_text(daemon));
-    const std::string state = text_in(daemon, "state", "-");
-    const std::string reason = text_in(daemon, "reason");
-    add(fmt::format("wq-tuned {}: {}, mode {}{}", text_in(daemon, "version", "-"),
-                    state == "absent" ? "not running" : state, text_in(daemon, "mode", "-"),
-                    reason.empty() ? "" : " (" + printable(reason) + ")"));
+    add(daemon_line(daemon));
     for (const std::string& line : worth_lines(document, wall_clock())) add(line);
     if (const std::string names = joined(daemon.value("hosts", json::array())); !names.empty())
         add("Host tables in force: " + names);
@@ -246,13 +250,15 @@ void add_head(Shown& out, const json& document) {
     add(summary_of(document.at("targets")));
 }
 
-// ONE: DOCUMENT has one target, and nothing else is shown.
+// ONE: DOCUMENT has one target, and nothing else is shown, but that no daemon runs.
 Shown shown_of(const json& document, bool one) {
     Shown out;
     if (!one) {
         add_head(out, document);
         out.add("");
     }
+    if (one && text_in(document.at("daemon"), "state") == "absent")
+        out.add(daemon_line(document.at("daemon")));
     out.add(states_table(document.at("targets"), false));
     if (one) {
         for (const auto& [label, text] : contention_lines(document.at("targets").front()))

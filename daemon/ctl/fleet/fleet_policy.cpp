@@ -62,9 +62,10 @@ std::string heading(const std::vector<FleetEntry>& entries, const FleetRules& fo
         "# Each rule has the evidence that it rests on; wq-tunectl-fleet(1) explains it.\n"
         "#\n"
         "# The scopes that are named here are set at once, compared with the kernel's setting\n"
-        "# afterwards, and taken back where they regress. Nothing else is changed. After the rules\n"
-        "# have expired, the rules of the other policy files decide, in mode tune. [0-9]* stands for\n"
-        "# a number, and would match whatever follows its first digit.\n"
+        "# afterwards, and taken back where they regress. What serves swap is left. Nothing else is\n"
+        "# changed, except what follows @default where a table names its scope. After the rules have\n"
+        "# expired, the rules of the other policy files decide, in mode tune. [0-9]* stands for a\n"
+        "# number, and would match whatever follows its first digit.\n"
         "\n[daemon]\nmode = \"tune\"\n",
         utc_text(now), version(),
         latest > 0 ? fmt::format("# The latest pair of windows is of {}.\n", utc_text(latest)) : "",
