@@ -83,11 +83,12 @@ void Policy::merge_default_scope() {
             return places.contains("default_scope." + key);
         };
         const bool wish = has("scope") || has("candidates") || has("hold");
+        const bool decides = wish || has("manage");
         if (has("manage")) default_scope.manage = keys.manage;
         if (wish) default_scope.wish = keys.wish;
-        if (wish || has("manage")) default_scope.origin = keys.origin;
-        if (has("expires")) default_scope.expires = keys.expires;
-        if (has("evidence")) default_scope.evidence = keys.evidence;
+        if (decides) default_scope.origin = keys.origin;
+        if (decides || has("expires")) default_scope.expires = keys.expires;
+        if (decides || has("evidence")) default_scope.evidence = keys.evidence;
         for (const auto& [key, origin] : places) origins[key] = origin;
     }
 }

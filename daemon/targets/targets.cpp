@@ -177,7 +177,9 @@ void Targets::plan() {
         static_cast<Planned&>(target.plan) = std::move(line);
         make_step(target);
     });
-    const bool is_set = policy_.default_scope.manage && policy_.default_scope.wish.sets_first();
+    const DefaultScope& table = policy_.default_scope;
+    const bool is_set =
+        table.manage && table.wish.sets_first() && (named_only_.host.empty() || table.evidence.empty());
     const std::string left = is_set ? std::string() : followers_to_leave(input);
     default_stays_ = left.empty() ? ""
                                   : "followers must stay at the kernel's scope: " + left +

@@ -99,6 +99,7 @@ load_mbs() {
 # `bring_out FILE`: sends FILE to the host in the output of the check; brought_out (common.sh) extracts it.
 bring_out() { base64 -w 1000 "$1" | sed "s|^|@file ${1##*/} |"; }
 
+no_jobs() { [ -z "$(systemctl list-jobs --no-legend)" ]; }
 as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 
 # `partition_made CPUS`: makes the isolated cpuset partition $cgroup of CPUS.
@@ -206,6 +207,7 @@ EOF
 target() { status | jq -r --arg name "$1" --arg key "$2" '.targets[] | select(.name == $name) | .[$key]'; }
 daemon_field() { status | jq -r --arg key "$1" '.daemon[$key]'; }
 has_target() { [ -n "$(target "$1" name)" ]; }
+in_place() { scope_is "$wq" "${other:?}"; } # the candidate
 scope_is() { [ "$(cut -d' ' -f1 "$workqueues/$1/affinity_scope" 2>/dev/null)" = "$2" ]; }
 state_is() { [ "$(target "$1" state)" = "$2" ]; }
 is_active() { systemctl is-active --quiet wq-tuned; }
@@ -240,7 +242,9 @@ no_drop_in() {
 
 entries() { if [ -e /run/wq-tuned/owned.json ]; then jq '.entries | length' /run/wq-tuned/owned.json; else echo 0; fi; }
 
-# The files that `wq-tunectl ab` or `bench` has to put back.
+# The files that `wq-tunectl ab` or `bench` has to put back, and their guardians.
+guardians() { pgrep -xc wq-ab-guardian || true; }
+no_guardians() { [ "$(guardians)" = 0 ]; }
 left_files() { jq '[.entries[] | select(.file != "device" and .file != "command")] | length' /run/wq-tuned/lab.json 2>/dev/null || echo 0; }
 
 # `since_mark`: prints what the units logged since `mark`.

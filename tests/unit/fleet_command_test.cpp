@@ -226,7 +226,8 @@ std::string planned(const std::string& text, const std::string& name, const Host
     const Topology topology = test::machine({.sockets = 2, .cores = 12, .threads = 2});
     const Workqueue moves = test::default_target(topology, Scope::cache);
     const Workqueue target = name == moves.name ? moves : test::unbound(topology, Scope::cache, name);
-    const PlanLine line = make_plan({topology, test::kernel_612(), *policy, {target, moves}, "", 8}).at(0);
+    const PlanLine line =
+        make_plan({topology, test::kernel_612(), *policy, {target, moves}, "", 8, {.swap = {"254:1"}}}).at(0);
     if (line.finding == Finding::leave) return "leave";
     if (line.finding == Finding::unmanaged) return "unmanaged";
     return std::string(line.finding == Finding::change ? "set " : "none ") +
@@ -259,6 +260,7 @@ TEST_F(FleetCommand, APolicyDecidesEverything) {
          "leave",
          "set cache",
          "set smt"},
+        {"disks lose", {{"@default", -0.02}, {"kcryptd-#:#-#", 0.02}}, "set cache", "leave", "set smt"},
         {"a loss of @default", {{"@default", 0.02}, {"writeback", 0.02}}, "leave", "leave", "unmanaged"},
     };
     for (const auto& row : rows) {
@@ -273,6 +275,8 @@ TEST_F(FleetCommand, APolicyDecidesEverything) {
         const Ran ran = run(words);
         EXPECT_EQ(ran.code, kOk) << ran.err;
         EXPECT_EQ(planned(ran.out, "kcryptd-254:0-1"), row.crypt);
+        // It serves swap.
+        EXPECT_EQ(planned(ran.out, "kcryptd-254:1-0"), row.crypt == "set cache" ? "set cache" : "leave");
         EXPECT_EQ(planned(ran.out, "writeback"), row.writeback);
         EXPECT_EQ(planned(ran.out, "@default"), row.at_default);
     }

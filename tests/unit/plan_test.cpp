@@ -483,6 +483,11 @@ TEST(NamedOnly, ARuleWithEvidenceNamesNothing) {
     EXPECT_EQ(NamedOnly{.host = "a realtime kernel"}.why(policy, target), "");
     policy.rules[0].evidence = "31% better";
     EXPECT_NE(NamedOnly{.host = "a realtime kernel"}.why(policy, target), "");
+    const Workqueue parameter{.name = std::string(kDefaultTarget), .kind = Kind::default_scope};
+    policy.default_scope.origin.file = "50-fleet.toml";
+    EXPECT_TRUE(is_named(policy, parameter));
+    policy.default_scope.evidence = "31% better";
+    EXPECT_FALSE(is_named(policy, parameter));
 }
 
 TEST(OtherKernel, IsPlannedForASyntheticTopologyToo) {

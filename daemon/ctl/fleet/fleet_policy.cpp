@@ -122,12 +122,14 @@ std::string rule_text(const FleetRule& rule, bool default_moves, const std::stri
         const auto had = arm_named(first.reference);
         if (!arm && default_moves && had) {
             arm = had;
-            out += "# not \"leave\": it would follow @default\n";
+            out += "# not \"leave\": it would follow @default; without evidence, it names disks with swap\n";
+            evidence.clear();
         }
         out += fmt::format("[[host.workqueue]]\nmatch = {}\nscope = \"{}\"\n",
                            toml_text(glob_of_kind(first.kind)), arm ? name_of(arm->scope) : "leave");
         if (arm && (arm->strict || (had && had->strict)))
             out += fmt::format("strict = {}\n", arm->strict.value_or(false));
+        if (evidence.empty()) return out + "hold = true\n" + expires;
     }
     return out + expires +
            fmt::format("evidence = {}\n", toml_text(printable(evidence.substr(0, kMaxEvidence / 2))));

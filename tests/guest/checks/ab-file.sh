@@ -12,8 +12,6 @@ set=$here/set # exists while the arm `on` is in place
 content() { cat "$1" && echo .; } # $() removes trailing newlines
 original=$(cat "$file")
 before=$(content "$file")
-guardians() { pgrep -xc wq-ab-guardian || true; }
-no_guardians() { [ "$(guardians)" = 0 ]; }
 file_back() { [ "$(content "$file")" = "$before" ] && [ ! -e $left ] && no_guardians; }
 arm_back() { [ ! -e "$set" ] && [ ! -e $left ] && no_guardians; }
 on=(--arm on --do "touch $set" --undo "rm $set")

@@ -11,11 +11,8 @@ arms=$default,$other
 load=(dd if=/dev/zero of=/dev/mapper/c0 bs=32k count=100 oflag=direct status=none)
 loads() { pgrep -xcf 'sleep 1234' || true; }
 no_loads() { [ "$(loads)" = 0 ]; }
-no_guardians() { [ "$(guardians)" = 0 ]; }
-guardians() { pgrep -xc wq-ab-guardian || true; }
 all_back() { scope_is "$wq" default && [ "$(left_files)" = 0 ] && no_guardians; }
 service() { systemctl show --value -p "$1" wq-tuned; }
-no_jobs() { [ -z "$(systemctl list-jobs --no-legend)" ]; }
 daemon_failed() { [ "$(service ActiveState)" = failed ]; }
 refused() { # WORDS ARGUMENTS...
   local words=$1 code=0

@@ -8,7 +8,6 @@ here=$(mktemp -d)
 left=/run/wq-tuned/lab.json
 rams=/sys/kernel/config/nullb
 devices() { dmsetup ls 2>/dev/null | grep wq-bench- || true; ls -d $rams/wq-bench-* 2>/dev/null || true; }
-guardians() { pgrep -xc wq-ab-guardian || true; }
 nothing_left() {
   [ ! -e $left ] && [ -z "$(devices)" ] && [ "$(guardians)" = 0 ] && [ ! -e /sys/module/null_blk ] &&
     ! compgen -G "$workqueues/kcryptd-*" >/dev/null

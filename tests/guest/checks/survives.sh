@@ -52,7 +52,6 @@ systemctl kill --kill-whom=main --signal=KILL wq-tuned
 wait_until 10 scope_is "$wq" default || fail "not put back: $(since_mark)"
 is_failed() { systemctl is-failed --quiet wq-tuned; }
 wait_until 20 is_failed || fail "not failed: $(systemctl show -P ActiveState wq-tuned)"
-no_jobs() { [ -z "$(systemctl list-jobs --no-legend)" ]; }
 wait_until 20 no_jobs || fail "jobs: $(systemctl list-jobs --no-legend)"
 check_eq "the restore unit" success "$(systemctl show -P Result wq-tuned-restore)"
 check_eq "entries" 0 "$(entries)"

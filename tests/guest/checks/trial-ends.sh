@@ -9,7 +9,6 @@ crypt_c0
 load_c0
 # A very small alpha, so that there is no verdict for many pairs.
 long_trials() { trial_policy "auto:$other" 'alpha = 0.0000001' 'max_pairs = 2000'; }
-in_place() { scope_is "$wq" "$other"; }
 # `goes_on N`: waits for N more pairs.
 goes_on() {
   local now

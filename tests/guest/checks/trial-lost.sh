@@ -86,7 +86,6 @@ end_load() {
   rm $verdicts $ledger
 }
 column() { jq -r ".entries[0].columns[0] | $1" $ledger; }
-in_place() { scope_is "$wq" "$other"; }
 # The pairs of the verdict are in the ledger, with their e-values.
 expect_verdict() { # VERDICT PAIRS
   on_disk() { [ "$(ledger_pairs)" -ge "$(verdict pairs)" ]; }

@@ -23,7 +23,6 @@ put_back() {
 trap put_back EXIT
 # A very small alpha, so that there is no verdict.
 trial_policy "auto:$other" 'alpha = 0.0000001' 'max_pairs = 2000'
-in_place() { scope_is "$wq" "$other"; }
 boot_id=$(cat /proc/sys/kernel/random/boot_id)
 
 if [ -z "$pairs" ]; then

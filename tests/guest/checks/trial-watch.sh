@@ -40,7 +40,6 @@ note "taken back after $((SECONDS - began)) s: $(verdict reason), $(verdict effe
 expect_scope "$wq" default
 check_eq "taken back this month" 1 "$(status | jq .worth.taken_back_this_month)"
 check_eq "no target is on another scope" 0 "$(status | jq .worth.moved)"
-in_place() { scope_is "$wq" "$other"; }
 ! wait_until 20 in_place || fail "it is tried again"
 check_eq "it rests" resting "$(trial_of "$wq" course)"
 systemctl restart wq-tuned
