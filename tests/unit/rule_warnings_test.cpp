@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "policy/rule_warnings.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "policy_texts.h"
