@@ -98,8 +98,7 @@ class JsonPlace {
         } else if constexpr (requires { value.push_back(std::move(value.front())); }) {
             if (writes()) return write_list(value, range...);
             value.clear();
-            read_list<typename T::value_type>([&](auto&& each) { value.push_back(std::move(each)); },
-                                              range...);
+            read_list<typename T::value_type>([&](auto each) { value.push_back(std::move(each)); }, range...);
         } else if constexpr (requires { value.fill(value.front()); }) {
             if (writes()) return write_list(value, range...);
             if (list_size() != value.size()) return refuse("wrong number of elements");

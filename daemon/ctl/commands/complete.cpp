@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fmt/format.h>
 #include <algorithm>
 #include <cctype>
 #include <string_view>
@@ -28,7 +29,7 @@ Words workqueues_with(const std::string& root, const char* file) {
     Words out;
     const std::string folder = Paths{root}.workqueues();
     for (const std::string& name : names_or_none(folder))
-        if (is_plain(name) && exists(folder + "/" + name + "/" + file)) out.push_back(name);
+        if (is_plain(name) && exists(fmt::format("{}/{}/{}", folder, name, file))) out.push_back(name);
     return out;
 }
 
@@ -147,7 +148,8 @@ class Completion {
         if (type == word::kDirectory) return {":dir " + before};
         if (type == word::kSource)
             for (const std::string kind : {"fsroot:", "xml:"})
-                if (part.starts_with(kind)) return {(kind == "xml:" ? ":file " : ":dir ") + before + kind};
+                if (part.starts_with(kind))
+                    return {fmt::format("{}{}{}", kind == "xml:" ? ":file " : ":dir ", before, kind)};
         if (type == word::kScopes) {
             const std::size_t done = part.rfind(',') + 1;  // 0 if there is no comma
             before += part.substr(0, done);

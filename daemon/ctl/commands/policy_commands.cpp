@@ -36,7 +36,7 @@ std::string contents(const Policy& policy, const std::string& file) {
     const auto is_here = [&](const auto& part) { return part.origin.file == file; };
     const auto matches = [&](const HostMatch& host) { return is_here(host) && host.matches(); };
     const auto hosts = std::ranges::count_if(policy.hosts, is_here);
-    const std::string rules = plural(std::ranges::count_if(policy.rules, is_here), "rule");
+    std::string rules = plural(std::ranges::count_if(policy.rules, is_here), "rule");
     if (hosts == 0) return rules;
     const auto matching = std::ranges::count_if(policy.hosts, matches);
     return fmt::format("{}, {} of which {} match{} here", rules, plural(hosts, "host table"), matching,

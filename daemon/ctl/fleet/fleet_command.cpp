@@ -159,7 +159,7 @@ Result<Shard> parse_shard(std::string_view text) {
 }
 
 Result<double> parse_fdr(std::string_view text) {
-    const auto rate = parse_percentage(text);
+    auto rate = parse_percentage(text);
     if (!rate) return rate;
     if (*rate <= 0 || *rate > 0.5) return fail("must be above 0% and at most 50%");
     return rate;
