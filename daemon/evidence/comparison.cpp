@@ -97,8 +97,7 @@ bool is_measured(const PairValues& v) {
     return in_range(v.reference) && in_range(v.candidate);
 }
 
-// Whether no pair had a value of COLUMN of ALL, a guard or a counter beside another one: nothing is known of
-// it.
+// Whether no pair had a value of COLUMN, a guard, or a judged counter while ALL have another one with values.
 bool is_unread(const Comparison::Column& column, const std::vector<Comparison::Column>& all) {
     const auto is_read = [](const Comparison::Column& c) { return c.reference_cost > 0; };
     return !is_read(column) &&
@@ -184,7 +183,7 @@ void Comparison::add(const std::vector<std::optional<PairValues>>& values) {
 void Comparison::add_lost_window(Side side) {
     for (Column& column : columns_) {
         if (is_unread(column, columns_)) continue;
-        const double size = column.of_lost();
+        const double size = column.cost_of_lost_window();
         if (column.worse.count > 0) {
             // The arm of the lost window gets the usual cost times the largest ratio; the other arm gets the
             // usual cost. The usual cost is the mean of the arm that is better so far: earlier lost windows

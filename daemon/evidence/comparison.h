@@ -157,7 +157,7 @@ struct Decision {
     std::size_t column = 0;  // index of that counter
     // The counter or guard with the largest E_worse above 1, if nothing else stands against `improved`.
     std::string veto = {};
-    std::size_t newest = 64;  // so many of the newest differences tell the effect
+    std::size_t newest = 64;  // the effect is that of so many of the newest differences
 };
 
 // All pairs ever measured of one candidate against one reference, as e-values. It never ends. Pure.
@@ -179,7 +179,7 @@ class Comparison {
         double reference_cost = 0;  // sums of the values
         double candidate_cost = 0;
         std::deque<double> last = {};  // differences, oldest first, at most kLastDifferences
-        [[nodiscard]] double of_lost() const { return largest > 0 ? largest : kLostFirst; }  // a window
+        [[nodiscard]] double cost_of_lost_window() const { return largest > 0 ? largest : kLostFirst; }
     };
 
     // COUNTERS: at least one that is not a guard.

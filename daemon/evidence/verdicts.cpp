@@ -206,9 +206,7 @@ void describe(JsonPlace& at, VerdictRecord& r) {
 }
 
 nlohmann::json to_json(const VerdictRecord& record) {
-    nlohmann::json out = json_of(record);
-    if (out.is_object() && record.differences.empty()) out.erase("differences");
-    return out;
+    return json_of(record);
 }
 
 std::vector<Differences> differences_of(const std::vector<Comparison::Column>& columns) {

@@ -29,7 +29,7 @@ double extra_cost(const LedgerEntry& before, const PairEvidence& pair, Side side
         if (column.counter.guard) continue;
         const double d = pair.values[i] ? log_ratio(column.counter, *pair.values[i]) : 0;
         if (!pair.lost) out = std::max(out, side == Side::candidate ? d : -d);
-        if (pair.lost == side) out = std::max(out, column.of_lost());
+        if (pair.lost == side) out = std::max(out, column.cost_of_lost_window());
     }
     return out;
 }
@@ -79,7 +79,7 @@ void leave_reference(LedgerFile& ledger, const Targets& targets, const Taker& ta
 }
 
 // Whether the candidate is in force and may be taken back: no rule keeps it whatever the evidence says.
-bool is_watched(const Targets& targets, const Taker& taker) {
+bool may_be_taken_back(const Targets& targets, const Taker& taker) {
     const ScopeWish* wish = wish_for(targets.all().at(taker.name).now, targets.policy());
     return taker.candidate_holds && (wish == nullptr || !wish->hold);
 }
@@ -310,7 +310,7 @@ void Bookkeeper::use(const SlotRun::Done& done, const PairEvidence& evidence) {
     const Accrual accrual =
         accrue(entry, evidence,
                {judge().settings.alpha, taker.candidates, judge().settings.max_pairs, judge().run_length,
-                is_watched(edges_.targets, taker), edges_.clock.wall()});
+                may_be_taken_back(edges_.targets, taker), edges_.clock.wall()});
     (watched ? notes.streaks.missed : notes.streaks.dropped) = 0;
     notes.aside.failures = 0;
     totals_.pairs++;
@@ -371,7 +371,7 @@ void Bookkeeper::turn(const Member& member, const LedgerEntry& entry, const Accr
         if (const std::string& veto = accrual.decision.veto; !veto.empty())
             record.reason += fmt::format("; not kept, because {} is worse", veto);
     }
-    if (taken_back && is_watched(edges_.targets, member.taker)) {
+    if (taken_back && may_be_taken_back(edges_.targets, member.taker)) {
         totals_.taken_back++;
         // An alarm began the evidence anew.
         const bool by_watch = pairs_of(entry) == 0 || member.taker.course == Course::watched;

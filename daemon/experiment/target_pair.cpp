@@ -9,9 +9,8 @@
 // only one window is not such a reason, because the arm may be its cause: a window that is empty, late or
 // starved, in which none of its items was timed (every N-th is), or in which too many items were not seen,
 // counts against the arm that ran in it, with the largest difference so far. If both windows are like this,
-// the pair is dropped. Too little CPU time to tell (`cpu`) is no sign of harm: if one window has it, the pair
-// counts without this value. That is fair, because it depends on the two windows, and not on which had the
-// candidate.
+// the pair is dropped. A window with too little CPU time for `cpu` is not lost: the pair counts without this
+// value. That is fair, because it depends on the two windows, and not on which had the candidate.
 #include "experiment/target_pair.h"
 
 #include <algorithm>

@@ -354,9 +354,9 @@ bool is_named(const Policy& policy, const Workqueue& target) {
 std::string NamedOnly::why(const Policy& policy, const Workqueue& target) const {
     std::string out;
     if (!host.empty())
-        out = host + ": only targets that a rule names are written or compared";
+        out = host + ": only targets that a rule names (without `evidence`) are written or compared";
     else if (serves_swap(target.name, swap))
-        out = "it serves swap: written or compared only if a rule names it";
+        out = "it serves swap: written or compared only if a rule names it (without `evidence`)";
     return out.empty() || is_named(policy, target) ? "" : out;
 }
 

@@ -24,7 +24,8 @@ struct NamedOnly {
     [[nodiscard]] std::string why(const Policy& policy, const Workqueue& target) const;
 };
 
-// Whether a rule names TARGET. The pattern "*" matches every name and does not count.
+// Whether a rule names TARGET. The pattern "*" matches every name and does not count, nor
+// does a rule with `evidence`.
 bool is_named(const Policy& policy, const Workqueue& target);
 
 // Scopes that make the same pods of a target's CPUs, represented by the coarsest one.

@@ -82,6 +82,8 @@ json target_json(const Targets& targets, const std::optional<ComparisonView>& vi
                  bool unplanned) {
     const Owned* entry = target.entry();
     const auto outcome = outcome_of(target, view);
+    json verdict = target.step.verdict != nullptr ? to_json(*target.step.verdict) : json(nullptr);
+    if (verdict.is_object()) verdict.erase("differences");  // the daemon does not keep them
     return {{"name", target.now.name},
             {"kind", name_of(target.now.kind)},
             {"scope", word_or_null(target.now.scope.word)},
@@ -95,7 +97,7 @@ json target_json(const Targets& targets, const std::optional<ComparisonView>& vi
             {"outcome", outcome ? json(name_of(*outcome)) : json(nullptr)},
             {"comparison", comparison_json(view, targets.policy().judge)},
             {"contention", to_json(view ? view->contention : std::nullopt)},
-            {"verdict", target.step.verdict != nullptr ? to_json(*target.step.verdict) : json(nullptr)}};
+            {"verdict", std::move(verdict)}};
 }
 
 // Masks that a rule asks for, or that hold a value that we wrote.

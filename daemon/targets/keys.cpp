@@ -67,8 +67,8 @@ const std::string& Keys::partition_of(const CpuSet& effective, Scope scope) cons
 
 LedgerKey Keys::ledger_key(const Workqueue& target, const Arms& arms, bool from_policy) const {
     const CpuSet effective = target.effective & snapshot_.topology().online;
-    const Scope was = default_was_.value_or(arms.reference.scope);
-    const bool is_ours = arms.reference.is_default && arms.reference.scope != was;
+    const Scope reference = arms.reference.scope;
+    const bool is_ours = arms.reference.is_default && reference != first_default_.value_or(reference);
     return {kernel_key(snapshot_.kernel),
             snapshot_.fingerprint,
             measures_.scheduler,

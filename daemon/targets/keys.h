@@ -45,8 +45,8 @@ class Keys {
     // Call when the topology changed: drops the pods that were computed from it.
     void forget_pods() { partitions_.clear(); }
 
-    // The scope of @default before us: a follower's reference is the kernel's setting only if it is this one.
-    void default_was(std::optional<Scope> scope) { default_was_ = scope; }
+    // SCOPE: of @default before us. Only with this one does a follower have the kernel's setting.
+    void set_first_default(std::optional<Scope> scope) { first_default_ = scope; }
     // FROM_POLICY: the reference is an arm that we kept, not the kernel's.
     [[nodiscard]] LedgerKey ledger_key(const Workqueue& target, const Arms& arms, bool from_policy) const;
     // The CPUs of TARGET, within the mask of all unbound workqueues, as a list.
@@ -57,7 +57,7 @@ class Keys {
 
     const Snapshot& snapshot_;
     const Policy& policy_;
-    std::optional<Scope> default_was_;
+    std::optional<Scope> first_default_;
     Measures measures_;
     std::string counters_;                                                     // of measures_, as text
     mutable std::map<std::pair<Scope, std::string>, std::string> partitions_;  // by scope and CPUs, as text

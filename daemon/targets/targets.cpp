@@ -151,7 +151,7 @@ bool Targets::is_as_seen() const {
 void Targets::plan() {
     const auto before = all_before_us(all_);
     if (const Target* p = find(kDefaultTarget); p != nullptr)
-        keys_.default_was(p->before_us().scope.effective);
+        keys_.set_first_default(p->before_us().scope.effective);
     PlanInput input{snapshot_.topology(),
                     kernel_,
                     policy_,
@@ -178,8 +178,9 @@ void Targets::plan() {
         make_step(target);
     });
     const DefaultScope& table = policy_.default_scope;
-    const bool is_set =
-        table.manage && table.wish.sets_first() && (named_only_.host.empty() || table.evidence.empty());
+    const auto p = all_.find(kDefaultTarget);
+    const bool is_set = table.manage && table.wish.sets_first() && p != all_.end() &&
+                        named_only_.why(policy_, p->second.now).empty();
     const std::string left = is_set ? std::string() : followers_to_leave(input);
     default_stays_ = left.empty() ? ""
                                   : "followers must stay at the kernel's scope: " + left +

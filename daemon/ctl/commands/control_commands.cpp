@@ -147,10 +147,7 @@ int history(const Options& options, const std::string& target) {
     if (!target.empty()) std::erase_if(records, [&](const VerdictRecord& r) { return r.target != target; });
     if (options.json) {
         json verdicts = json::array();
-        for (const VerdictRecord& record : records) {
-            verdicts.push_back(to_json(record));
-            verdicts.back().emplace("differences", json::array());  // keeps those that it has
-        }
+        for (const VerdictRecord& record : records) verdicts.push_back(to_json(record));
         fmt::print("{}\n", json_text(json{{"verdicts", std::move(verdicts)}}));
         return kOk;
     }

@@ -12,10 +12,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "evidence/json_values.h"
+#include "experiment/slot.h"
 #include "service/status.h"
 #include "targets/step.h"
 
@@ -213,13 +215,12 @@ std::string planned_text(const PlanLine& line) {
                                            : std::string(name_of(*line.planned));
 }
 
-// A slot with a pair has a lead as long as a washout (100 ms at least), two windows, and a drain as long as
-// that (experiment/slot.h). Targets share slots; @default has slots of its own.
+// Targets share slots; @default has slots of its own.
 ExperimentPlan experiments_of(const Machine& machine, const std::vector<PlanLine>& lines) {
     const Judging& judge = machine.policy.judge;
     ExperimentPlan out;
-    out.slot_seconds =
-        2 * Seconds(judge.window + std::max(judge.washout, std::chrono::milliseconds(100))).count();
+    const SlotTimes times = times_of_slot(judge, us(judge.window), false);
+    out.slot_seconds = static_cast<double>(times.lead + 2 * times.window + times.drain) / 1e6;
     std::size_t all = 0;
     std::size_t most = 0;
     std::size_t alone = 0;

@@ -30,12 +30,11 @@ std::string pairs_html(const std::vector<VerdictRecord>& records) {
         const auto found = std::ranges::find(r->differences, r->standing.counter, &Differences::counter);
         const Differences& shown = found != r->differences.end() ? *found : r->differences.front();
         std::vector<double> percent;
-        const std::vector<double> last(shown.last.begin(), shown.last.end());
-        for (const double d : last) percent.push_back(100 * std::expm1(d));
+        for (const double d : shown.last) percent.push_back(100 * std::expm1(d));
         out += effects_html(
             fmt::format("{}: {} against {}: effect on {}, the last {}", r->target, r->key.candidate,
                         r->key.reference, shown.counter, plural(percent.size(), "pair")),
-            percent, found != r->differences.end() ? r->standing.effect : effect_of(last));
+            percent, found != r->differences.end() ? r->standing.effect : effect_of(shown.last));
     }
     return out.empty() ? "" : "<div class=\"plots\">\n" + out + "</div>\n";
 }

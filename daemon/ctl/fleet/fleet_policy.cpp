@@ -62,10 +62,10 @@ std::string heading(const std::vector<FleetEntry>& entries, const FleetRules& fo
         "# Each rule has the evidence that it rests on; wq-tunectl-fleet(1) explains it.\n"
         "#\n"
         "# The scopes that are named here are set at once, compared with the kernel's setting\n"
-        "# afterwards, and taken back where they regress. What serves swap is left. Nothing else is\n"
-        "# changed, except what follows @default where a table names its scope. After the rules have\n"
-        "# expired, the rules of the other policy files decide, in mode tune. [0-9]* stands for a\n"
-        "# number, and would match whatever follows its first digit.\n"
+        "# afterwards, and taken back where they regress. A disk that serves swap is left, or keeps its\n"
+        "# scope. Nothing else is changed, except what follows @default where a table names its scope.\n"
+        "# After the rules have expired, the rules of the other policy files decide, in mode tune.\n"
+        "# [0-9]* stands for a number, and would match whatever follows its first digit.\n"
         "\n[daemon]\nmode = \"tune\"\n",
         utc_text(now), version(),
         latest > 0 ? fmt::format("# The latest pair of windows is of {}.\n", utc_text(latest)) : "",
@@ -120,16 +120,16 @@ std::string rule_text(const FleetRule& rule, bool default_moves, const std::stri
         out += arm ? fmt::format("manage = true\nscope = \"{}\"\n", name_of(arm->scope)) : "manage = false\n";
     } else {
         const auto had = arm_named(first.reference);
-        if (!arm && default_moves && had) {
+        const bool stays = !arm && default_moves && had;
+        if (stays) {
             arm = had;
             out += "# not \"leave\": it would follow @default; without evidence, it names disks with swap\n";
-            evidence.clear();
         }
         out += fmt::format("[[host.workqueue]]\nmatch = {}\nscope = \"{}\"\n",
                            toml_text(glob_of_kind(first.kind)), arm ? name_of(arm->scope) : "leave");
         if (arm && (arm->strict || (had && had->strict)))
             out += fmt::format("strict = {}\n", arm->strict.value_or(false));
-        if (evidence.empty()) return out + "hold = true\n" + expires;
+        if (stays) return out + "hold = true\n" + expires;
     }
     return out + expires +
            fmt::format("evidence = {}\n", toml_text(printable(evidence.substr(0, kMaxEvidence / 2))));
