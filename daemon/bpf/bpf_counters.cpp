@@ -26,7 +26,7 @@ namespace {
 constexpr unsigned kSlots = 2;
 constexpr unsigned kTargets = WorkCounters::kMostTargets;
 constexpr std::uint32_t kNumbers = 63;      // window numbers: a tag has six bits for one; 0 means none
-constexpr std::uint32_t kMostEach = 65535;  // the largest N of "every N-th item"
+constexpr std::uint32_t kMostEach = 65535;  // the largest N of "one of N items"
 
 using Skeleton = OwnedSkeleton<counters_bpf>;
 
@@ -155,7 +155,6 @@ struct Counted {
 
 WorkCounters::Traffic& operator+=(WorkCounters::Traffic& sum, const KernelWorkqueue& one) {
     sum.started += one.started;
-    sum.completed += one.completed;
     sum.cpu_ns += one.cpu_time_us * 1000;
     return sum;
 }
@@ -242,7 +241,7 @@ class BpfCounters : public WorkCounters {
         const auto seen = look();
         if (!seen) return tl::unexpected(seen.error());
         const auto& counted = seen->of[t];
-        return Traffic{counted.started, counted.completed, counted.cpu_time_us * 1000};
+        return Traffic{counted.started, counted.cpu_time_us * 1000};
     }
 
     Result<std::vector<KernelWorkqueue>> health() override {

@@ -2,7 +2,7 @@
 /* Times work items of up to WQ_TARGETS targets, in the kernel.
  *
  * An item of a target passes five places:
- *   __queue_work           entered with interrupts off. The item is counted. Every N-th item is selected for
+ *   __queue_work           entered with interrupts off. The item is counted. One of N items is selected for
  *                          timing: the time is stored for this CPU
  *   workqueue_queue_work   pool->lock is held. A selected item becomes a record {work, window, time}
  *   __queue_work           returns, with the lock free again; seen only if `enqueue` is counted
@@ -51,7 +51,7 @@ struct {
     __u64 since; /* when it began */
     __u32 live;  /* tag of the window to which items may still add; 0: none */
     __u32 open;  /* the same while newly queued items belong to that window, else 0 */
-    __u32 n;     /* every N-th item is timed; not 0 */
+    __u32 n;     /* one of N items is timed; not 0 */
     __u32 padding;
 } windows[WQ_TARGETS];
 
@@ -122,7 +122,8 @@ static __always_inline void put(__u64 number, __u32 tag, __u64 queued) {
 }
 
 /* Called when an item of target T is queued on this CPU. Returns the tag of its window if it is to be timed,
- * else 0. */
+ * else 0. Of items that come in batches of a constant size, every N-th could always be the same of a batch,
+ * so the distance is random: N in the mean. */
 static __always_inline __u32 choose(struct wq_cpu* here, __u32 t, const struct work_struct* work) {
     __u32 tag = windows[t].open, n = windows[t].n, left;
     struct pending ignored;
@@ -131,11 +132,11 @@ static __always_inline __u32 choose(struct wq_cpu* here, __u32 t, const struct w
     if (!tag) return 0;
     here->targets[t].queued++;
     left = here->targets[t].left;
-    if (left && left < n) { /* n or more is left from a larger N */
+    if (left && left < 2 * n - 1) { /* 2 * n - 1 or more is left from a larger N */
         here->targets[t].left = left - 1;
         return 0;
     }
-    here->targets[t].left = n - 1;
+    here->targets[t].left = bpf_get_prandom_u32() % (2 * n - 1);
     return tag;
 }
 
@@ -326,11 +327,7 @@ static __always_inline __u64 number_of_key(key_t key) {
  * all: a cancelled work leaves its record, and a start may be missed. */
 static __always_inline bool is_queued(key_t key, __u64 table) {
     __u64 data = CAST(struct work_struct, number_of_key(key) + table)->data.counter;
-    /* Before 6.9 this enum had no name, and the same values. */
-    __u64 pwq = bpf_core_enum_value_exists(enum work_bits, WORK_STRUCT_PWQ_BIT)
-                    ? bpf_core_enum_value(enum work_bits, WORK_STRUCT_PWQ_BIT)
-                    : WORK_STRUCT_PWQ_BIT;
-    return data & 1 && data >> pwq & 1;
+    return data & 1 && data >> VALUE_OF(work_bits, WORK_STRUCT_PWQ_BIT) & 1;
 }
 
 static __always_inline void settle_record(struct pending* record, const struct settle* settle) {

@@ -247,15 +247,11 @@ static long read_cpu(__u32 cpu, __u64* base) {
     return 0;
 }
 
-#define FLAG(flags, name)                                            \
-    (bpf_core_enum_value_exists(enum wq_flags, WQ_##name) &&         \
-             ((flags)&bpf_core_enum_value(enum wq_flags, WQ_##name)) \
-         ? WQ_DUMP_##name                                            \
-         : 0)
+#define FLAG(flags, name) ((flags)&VALUE_OF(wq_flags, WQ_##name) ? WQ_DUMP_##name : 0)
 
 static __always_inline __u32 flags_of(struct workqueue_struct* wq) {
     __u32 flags = wq->flags;
-    __u32 ordered = flags & bpf_core_enum_value(enum wq_flags, __WQ_ORDERED) ? WQ_DUMP_ORDERED : 0;
+    __u32 ordered = flags & VALUE_OF(wq_flags, __WQ_ORDERED) ? WQ_DUMP_ORDERED : 0;
 
     return FLAG(flags, UNBOUND) | FLAG(flags, BH) | ordered | FLAG(flags, MEM_RECLAIM) |
            FLAG(flags, HIGHPRI) | FLAG(flags, CPU_INTENSIVE) | FLAG(flags, SYSFS) | FLAG(flags, FREEZABLE) |
@@ -294,7 +290,7 @@ static __always_inline int read_workqueue(void) {
     if ((__u64)wq->list.prev->next != link) return -EAGAIN;
     bpf_probe_read_kernel_str(dumped.name, sizeof(dumped.name), wq->name);
     dumped.flags = flags_of(wq);
-    dumped.max_active = wq->max_active;
+    dumped.max_active = bpf_core_field_exists(wq->max_active) ? wq->max_active : wq->saved_max_active;
     dumped.default_pool = dumped.flags & WQ_DUMP_UNBOUND ? pool_of(wq->dfl_pwq) : -1;
     bpf_loop(nr_cpus, read_cpu, &cpu_pwq, 0);
     read_attrs(dumped.flags & WQ_DUMP_UNBOUND ? attrs_of(wq) : NULL);

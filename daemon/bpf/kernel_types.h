@@ -115,7 +115,8 @@ struct workqueue_struct {
     struct list_head pwqs;
     struct list_head list;
     struct worker* rescuer;
-    int max_active;
+    int max_active; /* since 6.9 */
+    int saved_max_active;
     struct workqueue_attrs* unbound_attrs;
     struct pool_workqueue* dfl_pwq;
     struct pool_workqueue** cpu_pwq; /* per CPU */
@@ -202,8 +203,8 @@ static __always_inline struct workqueue_attrs* attrs_of(const struct workqueue_s
 }
 
 /* An installed pool_workqueue holds one reference to itself, and each item in flight holds one more; both
- * change only under pool->lock. (When memory is short, the rescuer briefly takes one: then a replaced
- * pool_workqueue looks installed.) */
+ * change only under pool->lock. __queue_work() counts an item a moment before the item takes its reference.
+ * (When memory is short, the rescuer briefly takes one: then a replaced pool_workqueue looks installed.) */
 static __always_inline int own_references(const struct pool_workqueue* pwq) {
     int references = pwq->refcnt;
 
@@ -212,12 +213,15 @@ static __always_inline int own_references(const struct pool_workqueue* pwq) {
     return references;
 }
 
+/* Before 6.9 enum wq_flags and enum work_bits had no name, and the same values. */
+#define VALUE_OF(type, name) \
+    (bpf_core_enum_value_exists(enum type, name) ? bpf_core_enum_value(enum type, name) : (__u64)name)
+
 /* Whether the module parameter default_affinity_scope applies to WQ. */
 static __always_inline bool follows_default(const struct workqueue_struct* wq) {
     struct workqueue_attrs* attrs = attrs_of(wq);
     unsigned int flags = wq->flags;
 
-    if (!(flags & bpf_core_enum_value(enum wq_flags, WQ_UNBOUND))) return false;
-    if (flags & bpf_core_enum_value(enum wq_flags, __WQ_ORDERED)) return false;
+    if (!(flags & VALUE_OF(wq_flags, WQ_UNBOUND)) || flags & VALUE_OF(wq_flags, __WQ_ORDERED)) return false;
     return attrs && attrs->affn_scope == bpf_core_enum_value(enum wq_affn_scope, WQ_AFFN_DFL);
 }

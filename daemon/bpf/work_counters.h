@@ -38,12 +38,12 @@ struct WorkCount {
     std::uint64_t stuck = 0;       // of all queued: on a pool_workqueue that is no longer installed
     std::uint64_t unfinished = 0;  // queued, but still open
     std::uint64_t lost = 0;        // cancelled, queued again, no room to record them, or not seen
-    std::uint64_t timed = 0;       // all items, or every N-th: see sample()
+    std::uint64_t timed = 0;       // all items, or one of N: see sample()
 
     // From the kernel's own statistics at the window's edges; no probe is involved. kUnknown: the window had
     // no end, the pools were replaced in it, or the kernel's workqueues could not be read.
-    double throughput = kUnknown;  // items completed per second
-    double cpu = kUnknown;  // CPU time per completed item; also unknown below kLeastTicks of the scheduler
+    double throughput = kUnknown;  // items started per second
+    double cpu = kUnknown;  // CPU time per started item; also unknown below kLeastTicks of the scheduler
     static constexpr unsigned kLeastTicks = 200;  // the kernel counts CPU time in whole ticks
 
     // Also from the window's end: worker pools and kworkers of the target; 0: not known.
@@ -62,7 +62,7 @@ class WorkCounters {
     // the default scope. The other functions take a target's index. Programs that are attached stay if
     // possible. Error: the kernel lacks something, or a workqueue does not exist; then nothing is attached.
     virtual Status attach(const std::vector<std::string>& targets, Wanted wanted) = 0;
-    // From the next begin() on, times every N-th item (1 to 65535, initially 1) of target T that is queued on
+    // From the next begin() on, times one of N items (1 to 65535, initially 1) of target T that are queued on
     // a CPU. Both windows of a pair need the same N: see sampled_every() in counters/counter_table.h.
     virtual void sample(unsigned t, unsigned n) = 0;
     // Items of target T queued from now on belong to its window SLOT (0 or 1), which starts empty. Settles
@@ -80,7 +80,6 @@ class WorkCounters {
     // scope is written or CPUs go online or offline.
     struct Traffic {
         std::uint64_t started = 0;
-        std::uint64_t completed = 0;
         std::uint64_t cpu_ns = 0;  // in whole ticks
     };
     // Of each unbound workqueue in sysfs, by name; kDefaultTarget has the sum of all that follow the default.

@@ -94,14 +94,16 @@ void add_statistics(WorkCount& count, const KernelLook& before, const KernelLook
     count.pools = to.worker_pools;
     count.workers = to.workers;
     if (from.pools == 0 || from.pools != to.pools || after.ns <= before.ns) return;
-    if (to.completed < from.completed || to.cpu_time_us < from.cpu_time_us) return;
-    const auto completed = static_cast<double>(to.completed - from.completed);
+    if (to.started < from.started || to.cpu_time_us < from.cpu_time_us) return;
+    // The kernel counts what starts under pool->lock. What completes it counts without a lock
+    // (process_one_work()), and loses the more, the more CPUs share a pool_workqueue.
+    const auto started = static_cast<double>(to.started - from.started);
     const auto ns = static_cast<double>(after.ns - before.ns);
-    count.throughput = completed / ns * 1e9;
+    count.throughput = started / ns * 1e9;
     // The length of a scheduler tick in ns, measured over the window.
     const double tick = ns / static_cast<double>(std::max(after.ticks - before.ticks, std::uint64_t{1}));
     const double cpu = static_cast<double>(to.cpu_time_us - from.cpu_time_us) * 1e3;
-    if (completed > 0 && cpu / tick >= WorkCount::kLeastTicks - 0.5) count.cpu = cpu / completed;
+    if (started > 0 && cpu / tick >= WorkCount::kLeastTicks - 0.5) count.cpu = cpu / started;
 }
 
 }  // namespace wq

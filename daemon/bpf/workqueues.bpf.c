@@ -66,10 +66,10 @@ struct sum {
         sum += value;                                                                                      \
     })
 
-#define TRIES 16 /* an installed one that seems replaced would be counted wrongly */
+#define TRIES 64 /* about a microsecond */
 
 /* Whether PWQ is installed. pool->lock is not held here, so the values count only if nothing changed while
- * they were read. */
+ * they were read; and an installed one may seem replaced while an item is being queued (own_references()). */
 static __always_inline bool is_in_place(const struct pool_workqueue* pwq) {
     int own = 0;
 
@@ -78,7 +78,7 @@ static __always_inline bool is_in_place(const struct pool_workqueue* pwq) {
         barrier();
         own = own_references(pwq);
         barrier();
-        if (pwq->refcnt == before) break;
+        if (own > 0 && pwq->refcnt == before) break;
     }
     return own > 0;
 }
@@ -136,14 +136,7 @@ static long add_pool(__u32 i, struct sum* sum) {
     return 0;
 }
 
-static __always_inline bool has_flag(const struct workqueue_struct* wq, __u64 flag) {
-    return wq->flags & flag;
-}
-
-static __always_inline bool is_bh(const struct workqueue_struct* wq) {
-    return bpf_core_enum_value_exists(enum wq_flags, WQ_BH) &&
-           has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_BH));
-}
+#define HAS_FLAG(wq, flag) (((wq)->flags & VALUE_OF(wq_flags, flag)) != 0)
 
 struct visit {
     struct seq_file* seq;
@@ -155,16 +148,15 @@ static long visit(__u32 i, struct visit* visit) {
     struct sum sum = {.pwq = (__u64)of_pool_link(wq->pwqs.next), .record = {.address = next}};
     /* Each workqueue has a pool_workqueue that points back to it. The list's head has none. */
     if ((__u64)CAST(struct pool_workqueue, sum.pwq)->wq == next) {
-        bool unbound = has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_UNBOUND));
+        bool unbound = HAS_FLAG(wq, WQ_UNBOUND);
 
         sum.record.follows_default = follows_default(wq);
         sum.record.in_sysfs = bpf_core_field_exists(wq->wq_dev) && wq->wq_dev;
         bool is_target = sum.record.in_sysfs || sum.record.follows_default;
         sum.record.unbound = unbound;
-        sum.record.mem_reclaim = has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_MEM_RECLAIM));
-        sum.record.bh = is_bh(wq);
-        sum.record.managed = !sum.record.unbound && !sum.record.bh &&
-                             !has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_CPU_INTENSIVE));
+        sum.record.mem_reclaim = HAS_FLAG(wq, WQ_MEM_RECLAIM);
+        sum.record.bh = HAS_FLAG(wq, WQ_BH);
+        sum.record.managed = !sum.record.unbound && !sum.record.bh && !HAS_FLAG(wq, WQ_CPU_INTENSIVE);
         bool counted = unbound ? !on_some_cpus && (is_target || !unbound_only) : !unbound_only;
         if (for_health) counted = unbound ? sum.record.in_sysfs : sum.record.managed;
         if (counted) bpf_loop(MOST_POOLS, add_pool, &sum, 0);
@@ -234,7 +226,6 @@ static long look_at_pool(__u32 i, struct look* look) {
 
     if ((__u64)pwq->wq != look->wq) return 1;
     if (is_in_place(pwq)) {
-        ADD_STAT(edge->completed, pwq, PWQ_STAT_COMPLETED);
         ADD_STAT(edge->started, pwq, PWQ_STAT_STARTED);
         ADD_STAT(edge->cpu_time, pwq, PWQ_STAT_CPU_TIME);
         edge->pools += (number_of(pwq, edges) >> 6) * 0x9e3779b97f4a7c15ull;

@@ -40,7 +40,7 @@ bool counter_higher_is_better(std::string_view name);
 // Whether NAME counts the work of a workqueue, not of the machine.
 bool is_work_counter(std::string_view name);
 
-// N for WorkCounters::sample(), which times every N-th item: ITEMS, expected per window, / kTimed, 1 to
+// N for WorkCounters::sample(), which times one of N items: ITEMS, expected per window, / kTimed, 1 to
 // 65535. kTimed give a mean to 2% if the deviation is as large as it. Both windows of a pair need the same N,
 // so ITEMS must come from before the pair.
 inline constexpr unsigned kTimed = 2000;

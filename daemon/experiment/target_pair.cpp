@@ -7,7 +7,7 @@
 // a reason that both windows share (too few items in both, a suspend, a CPU that came or went, a clock jump,
 // steal by the hypervisor) or that does not come from an arm (a counter's file cannot be read). An event in
 // only one window is not such a reason, because the arm may be its cause: a window that is empty, late or
-// starved, in which none of its items was timed (every N-th is), or in which too many items were not seen,
+// starved, in which none of its items was timed (one of N is), or in which too many items were not seen,
 // counts against the arm that ran in it, with the largest difference so far. If both windows are like this,
 // the pair is dropped. A window with too little CPU time for `cpu` is not lost: the pair counts without this
 // value. That is fair, because it depends on the two windows, and not on which had the candidate.
@@ -60,7 +60,7 @@ void TargetPair::open(unsigned w, std::uint64_t now) {
     for (const ComparedCounter& counter : meters_.counters) window.before.push_back(read(counter));
     if (meters_.work == nullptr) return;
     if (const auto begun = meters_.work->begin(meters_.index, w); !begun) spoil(begun.error().text);
-    if (const auto traffic = meters_.work->traffic_of(meters_.index)) window.completed = traffic->completed;
+    if (const auto traffic = meters_.work->traffic_of(meters_.index)) window.started = traffic->started;
 }
 
 void TargetPair::end(Window& window, std::uint64_t now, std::uint64_t planned) {
@@ -101,8 +101,8 @@ std::optional<TargetPair::Look> TargetPair::look(unsigned w, std::uint64_t now) 
     const Window& window = windows_.at(w);
     if (meters_.work == nullptr || !window.open) return {};
     const auto traffic = meters_.work->traffic_of(meters_.index);
-    if (!traffic || traffic->completed < window.completed) return {};
-    return Look{static_cast<double>(traffic->completed - window.completed),
+    if (!traffic || traffic->started < window.started) return {};
+    return Look{static_cast<double>(traffic->started - window.started),
                 static_cast<double>(now - window.opened) / 1e6};
 }
 
@@ -210,7 +210,7 @@ void Counting::detach() {
     attached_.clear();
 }
 
-// N (every N-th item is timed) is the same in both windows of a pair: it comes from the rate before the pair.
+// N (one of N items is timed) is the same in both windows of a pair: it comes from the rate before the pair.
 Meters Counting::meters_of(const std::string& name, double items) {
     Meters out;
     if (!works()) return out;
@@ -233,8 +233,8 @@ Result<std::optional<std::map<std::string, double>>> Counting::rates(std::uint64
         while (before != seen_.end() && before->first < name) ++before;
         if (!out || before == seen_.end() || before->first != name) continue;
         // A write of a scope resets the kernel's counts to zero.
-        const std::uint64_t last = before->second.completed;
-        const std::uint64_t more = one.completed >= last ? one.completed - last : one.completed;
+        const std::uint64_t last = before->second.started;
+        const std::uint64_t more = one.started >= last ? one.started - last : one.started;
         if (more > 0) (*out)[name] = static_cast<double>(more) * kSecond / static_cast<double>(passed);
     }
     seen_ = std::move(*traffic);

@@ -166,7 +166,6 @@ int count(const Options& options) {
         if (!known) continue;
         const auto &from = before.at(target), &to = after.at(target);
         one["kernel"] = to.started - from.started;
-        one["kernel_completed"] = to.completed - from.completed;
         one["kernel_cpu_ns"] = to.cpu_ns - from.cpu_ns;
     }
     nlohmann::ordered_json out = targets.front();

@@ -2,7 +2,7 @@
 // Measures whether counting slows down one scope more than another, while a load runs:
 //   observe WORKQUEUE FINE COARSE ROUNDS SECONDS
 // A round has a turn of SECONDS for each of FINE and COARSE with the counters attached and without, in random
-// order. It compares the kernel's own counts of completed items. Prints one line of JSON:
+// order. It compares the kernel's own counts of started items. Prints one line of JSON:
 //   every    N: every Nth item was timed
 //   rounds   items per second of each turn, in the order of `turns`
 //   slower   by how much counting slows down FINE, COARSE, and COARSE more than FINE (`coarse_more`):
@@ -49,7 +49,7 @@ class Observation {
           file_("/sys/devices/virtual/workqueue/" + name_ + "/affinity_scope"),
           seconds_(seconds) {}
 
-    // Returns the items completed per second under SCOPE. Sets OTHER first, so that each turn has new pools.
+    // Returns the items started per second under SCOPE. Sets OTHER first, so that each turn has new pools.
     double turn(const std::string& scope, const std::string& other, bool counting) {
         write(other);
         write(scope);
@@ -60,12 +60,12 @@ class Observation {
         wait(kWashout);
         if (counting) or_exit(counters_->begin(0, 0));
         const auto start = Clock::now();
-        const auto before = completed();
+        const auto before = started();
         wait(seconds_);
-        const auto after = completed();
+        const auto after = started();
         const double took = std::chrono::duration<double>(Clock::now() - start).count();
         counters_->detach();
-        if (after <= before) give_up("nothing was completed under " + scope);
+        if (after <= before) give_up("nothing was started under " + scope);
         return static_cast<double>(after - before) / took;
     }
     void sample(double rate) { every_ = wq::sampled_every(rate * seconds_); }
@@ -76,7 +76,7 @@ class Observation {
         std::ofstream file(file_);
         if (!(file << scope << std::flush)) give_up(file_ + " does not take " + scope);
     }
-    std::uint64_t completed() { return or_exit(counters_->traffic()).at(name_).completed; }
+    std::uint64_t started() { return or_exit(counters_->traffic()).at(name_).started; }
 
     std::string name_, file_;
     double seconds_;

@@ -151,8 +151,8 @@ TEST(WorkSums, ProducersHaveAMeanAndAHistogram) {
 
 struct Statistics {
     // A window of two seconds, with 250 ticks per second.
-    KernelLook before{1'000'000'000, 1000, {{}, {7, 500, 400, 80'000}}};
-    KernelLook after{3'000'000'000, 1500, {{}, {7, 10'500, 10'400, 1'080'000}}};
+    KernelLook before{1'000'000'000, 1000, {{}, {7, 400, 80'000}}};
+    KernelLook after{3'000'000'000, 1500, {{}, {7, 10'400, 1'080'000}}};
     WorkCount count;
 };
 
@@ -168,9 +168,9 @@ TEST(StatisticsOfPools, AreKnownOrNot) {
         {"as they are", [](auto&) {}, 1, 5000, 100'000},
         {"200 ticks", [](auto& s) { s.after.of[1].cpu_time_us = 80'000 + 200 * 4000; }, 1, 5000, 80'000},
         {"fewer ticks", [](auto& s) { s.after.of[1].cpu_time_us = 80'000 + 199 * 4000; }, 1, 5000, none},
-        {"nothing completed", [](auto& s) { s.after.of[1].completed = 400; }, 1, 0, none},
+        {"nothing started", [](auto& s) { s.after.of[1].started = 400; }, 1, 0, none},
         // Followers of the default come and go, and their counts with them.
-        {"backwards", [](auto& s) { s.after.of[1].completed = 399; }, 1, none, none},
+        {"backwards", [](auto& s) { s.after.of[1].started = 399; }, 1, none, none},
         {"pools were replaced", [](auto& s) { s.after.of[1].pools = 8; }, 1, none, none},
         {"a target without pools", [](auto&) {}, 0, none, none},
         {"no such target", [](auto&) {}, 2, none, none},

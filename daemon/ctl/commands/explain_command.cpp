@@ -329,7 +329,7 @@ void print_explanation(const Machine& machine, const PlanLine& line, const json&
     }
     const char* label = "hosts";
     for (const std::string& host : host_lines(machine.policy)) add(std::exchange(label, ""), host);
-    fmt::print("{}\n{}", line.target.name, lines.text(terminal_columns(), false));
+    fmt::print("{}\n{}", printable(line.target.name), lines.text(terminal_columns(), false));
     if (line.candidates.empty()) return;
     print_text("candidates, coarsest first, with their pods:");
     for (const Candidate& c : line.candidates) print_candidate(machine, line, c);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <ctime>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -42,6 +44,8 @@ std::string pairs_html(const std::vector<VerdictRecord>& records) {
 }  // namespace
 
 int report(const Options& options, const std::string& output) {
+    ::setenv("TZ", "UTC0", 1);  // the page may be read elsewhere
+    ::tzset();
     const auto machine = read_machine(options);
     if (!machine) return complain(machine.error().text);
     const auto tree = tree_of(options);

@@ -91,8 +91,8 @@ class Counting {
         counters_.pause(0);
         const auto count = counters_.read(0, 0);
         counts_ = has(traffic) && has(count);
-        if (!counts_ || traffic->completed == 0) return;
-        const auto items = static_cast<double>(traffic->completed);
+        if (!counts_ || traffic->started == 0) return;
+        const auto items = static_cast<double>(traffic->started);
         figures.items_per_s = items / figures.seconds;
         if (traffic->cpu_ns > 0) figures.cpu = static_cast<double>(traffic->cpu_ns) / items;
         if (count->pools > 0) figures.pools = count->pools;

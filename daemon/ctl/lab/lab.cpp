@@ -85,7 +85,8 @@ Status LabFiles::write_value(const std::string& name, ino_t inode, const std::st
 Status LabFiles::remove_device(const std::string& name, bool with_driver) {
     auto removed = devices_.remove_crypt(name);
     if (removed) removed = devices_.remove_ram(name);
-    if (removed && with_driver) devices_.unload_driver();
+    if (removed && with_driver && !devices_.unload_driver())
+        ctl::complain("null_blk stays loaded: it is in use");
     return removed.map_error(as_permanent);
 }
 

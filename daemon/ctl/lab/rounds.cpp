@@ -177,6 +177,8 @@ Status run_rounds(Rounds& rounds, unsigned warm_ups, const Edges& edges) {
                 return fail(fmt::format("{} rounds in a row were dropped: {}", dropped, why));
             continue;
         }
+        // A round whose last arm an external writer has replaced must not count.
+        if (auto ours = edges.end(); !ours) return ours;
         dropped = 0;
         rounds.add(runs);
     }

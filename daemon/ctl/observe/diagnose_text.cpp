@@ -283,7 +283,8 @@ class DiagnosisText {
     void summary(std::size_t shown) {
         const std::string use = fmt::format("kworkers used {:.2f} of {} in {:.1f} s", number(d_, "cpu"),
                                             plural(look_.online.count(), "CPU"), look_.seconds);
-        if (text_.empty()) return begin("Nothing keeps kworkers busy: " + use + ".");
+        if (text_.empty() && number(d_, "cpu") < kLeastCpu)
+            return begin("Nothing keeps kworkers busy: " + use + ".");
         const Json& work = d_.at("work");
         double rest = 0;
         for (std::size_t i = shown; i < work.size(); i++) rest += number(work[i], "cpu");

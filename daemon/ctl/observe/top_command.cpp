@@ -104,13 +104,14 @@ class LiveFeed : public Feed {
 
 class ReplayFeed : public Feed {
   public:
-    explicit ReplayFeed(const TopOptions& options) : options_(options), file_(options.replay) {}
+    explicit ReplayFeed(const TopOptions& options)
+        : options_(options), file_(options.replay), error_(errno) {}
 
     // Error: a line is not valid, or the file is empty or cannot be read.
     Result<std::optional<RecordedInterval>> next() override {
         const std::string& path = options_.replay;
         std::string text;
-        if (!file_.is_open()) return fail_errno(path, errno);
+        if (!file_.is_open()) return fail_errno(path, error_);
         if (!std::getline(file_, text)) {
             if (file_.bad()) return fail_errno(path, errno);
             if (line_ == 0) return fail(path + ": it is empty");
@@ -130,6 +131,7 @@ class ReplayFeed : public Feed {
   private:
     const TopOptions& options_;
     std::ifstream file_;
+    int error_;  // of the opening
     unsigned line_ = 0;
 };
 
@@ -139,7 +141,7 @@ std::string text_of(const RecordedInterval& one, const TopOptions& options) {
 }
 
 std::string limits_text(const RecordedInterval& one) {
-    return one.limits.empty() ? "" : "not seen: " + one.limits;
+    return one.limits.empty() ? "" : "not seen: " + printable(one.limits);
 }
 
 // The note on an interval: what the kernel did not show and, for a replay, when it was recorded.

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/text.h"
 #include "bpf/work_sums.h"
 
@@ -58,7 +61,8 @@ FunctionRow function_row(const FunctionTimes& now, const FunctionTimes* before, 
     row.items = now.items - (before ? before->items : 0);
     const auto busy = static_cast<double>(now.busy_ns - (before ? before->busy_ns : 0));
     row.per_second = static_cast<double>(row.items) / seconds;
-    row.busy = busy / 1e9 / seconds;
+    // An item counts when it ends. One that began before the interval kept one worker busy all the time.
+    row.busy = std::min(busy / 1e9 / seconds, static_cast<double>(row.items));
     if (row.items > 0) row.mean = busy / static_cast<double>(row.items);
     return row;
 }
@@ -102,8 +106,7 @@ std::optional<TopInterval> TopRates::add(WorkSample sample) {
 }
 
 std::string count_text(double value) {
-    if (value < 9.95 && value != static_cast<double>(static_cast<int>(value)))
-        return fmt::format("{:.1f}", value);
+    if (value < 9.95 && value != std::trunc(value)) return fmt::format("{:.1f}", value);
     if (value < 9999.5) return fmt::format("{:.0f}", value);
     for (const char unit : {'k', 'M', 'G', 'T'}) {
         value /= 1000;

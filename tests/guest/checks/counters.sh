@@ -63,8 +63,8 @@ holds "none on an old pool" '.windows[0].stuck == 0'
 holds "latency holds what it is made of" '.windows[0] | .latency > .exec and .tail >= .latency - .exec and .lock > 0'
 holds "nothing is missing" '.limits == ""'
 holds "each item was timed, or is told as lost" '.windows[0] | (.timed - .items - .lost - .unfinished | fabs) <= 0.005 * .items'
-holds "completed are the kernel's, to 2%" '(.windows[0].throughput * .seconds / .kernel_completed - 1 | fabs) <= 0.02'
-holds "CPU time is the kernel's, to 5%" '(.windows[0].cpu * .kernel_completed / .kernel_cpu_ns - 1 | fabs) <= 0.05'
+holds "throughput is the kernel's, to 2%" '(.windows[0].throughput * .seconds / .kernel - 1 | fabs) <= 0.02'
+holds "CPU time is the kernel's, to 5%" '(.windows[0].cpu * .kernel / .kernel_cpu_ns - 1 | fabs) <= 0.05'
 holds "four programs were attached, and then none" '.loaded == 4 and .left == 0'
 holds "at most 8 MB of maps" '.map_bytes | . > 1e6 and . <= 8e6'
 
@@ -93,7 +93,7 @@ check_eq "one pool for all CPUs" 1 "$(jq '.windows[0].pools' "$out")"
 echo default >"$workqueues/$wq/affinity_scope"
 like_dump @default 'select(.kind == "unbound" and .scope == "default")'
 
-note "-- every seventh timed: all are counted"
+note "-- one of seven timed: all are counted"
 counting "$wq" 60 --every 7
 load_mbs c0 4 2 >/run/wq-tests/mbs
 counted_now
@@ -101,7 +101,7 @@ counted_now
 holds "items are the kernel's, to 0.5%" \
   '(.windows[0] | .items + .lost + .unfinished) as $n | ($n - .kernel | fabs) <= 0.005 * .kernel and $n > 1000'
 # shellcheck disable=SC2016
-holds "every seventh was timed" '.windows[0] | (.timed - (.items + .lost + .unfinished) / 7 | fabs) <= 8'
+holds "one of seven was timed" '.windows[0] | ((.items + .lost + .unfinished) / 7) as $n | (.timed - $n | fabs) <= 8 + 3 * ($n | sqrt)'
 holds "their times are what they are made of" '.windows[0] | .latency > .exec and .lock > 0'
 
 note "-- three targets at once, each with its own"
@@ -147,7 +147,7 @@ holds "one item per read" '.windows[0].items == 30'
 holds "it took 50 ms, and what the timer and the emulator add" '.windows[0].exec | . >= 50e6 and . <= 60e6'
 holds "queued to ended took no less, and little more" '.windows[0] | .latency >= .exec and .latency <= .exec + 5e6'
 
-note "-- the same, every third timed"
+note "-- the same, one of three timed"
 slow_disk 50
 open_loop
 counting "$(basename "$loop")" 12 --every 3
@@ -155,7 +155,7 @@ for i in $(seq 1 30); do dd if="$loop" of=/dev/null bs=4k count=1 skip=$((i * 50
 counted
 close_loop
 holds "one item per read" '.windows[0].items == 30'
-holds "every third on each CPU was timed" '.windows[0].timed | . >= 10 and . <= 10 + 8'
+holds "about one of three was timed" '.windows[0].timed | . >= 6 and . <= 22'
 holds "it took 50 ms" '.windows[0].exec | . >= 50e6 and . <= 60e6'
 
 note "-- what is open counts with its age: a read of 8 s in a window of 3, read a second later"
