@@ -155,6 +155,7 @@ struct Counted {
 
 WorkCounters::Traffic& operator+=(WorkCounters::Traffic& sum, const KernelWorkqueue& one) {
     sum.started += one.started;
+    sum.completed += one.completed;
     sum.cpu_ns += one.cpu_time_us * 1000;
     return sum;
 }
@@ -241,7 +242,7 @@ class BpfCounters : public WorkCounters {
         const auto seen = look();
         if (!seen) return tl::unexpected(seen.error());
         const auto& counted = seen->of[t];
-        return Traffic{counted.started, counted.cpu_time_us * 1000};
+        return Traffic{counted.started, counted.completed, counted.cpu_time_us * 1000};
     }
 
     Result<std::vector<KernelWorkqueue>> health() override {

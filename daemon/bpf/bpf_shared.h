@@ -162,6 +162,7 @@ struct wq_record {
 struct wq_edge {
     __u64 pools; /* a hash: changes only when these pool_workqueues change; 0: there are none */
     __u64 started;
+    __u64 completed;
     __u64 cpu_time;     /* us, in whole ticks */
     __u32 worker_pools; /* distinct ones behind them */
     __u32 workers;      /* of these pools */

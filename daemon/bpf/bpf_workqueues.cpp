@@ -171,8 +171,8 @@ Result<KernelLook> WorkqueueWalk::look(const std::vector<std::uint64_t>& address
     for (std::size_t i = 0; i < addresses.size(); i++) {
         const wq_edge& edge = state.edges[i];
         const unsigned seen = edge.uncounted == 0 ? 1 : 0;
-        out.of.push_back(
-            {edge.pools, edge.started, edge.cpu_time, seen * edge.worker_pools, seen * edge.workers});
+        out.of.push_back({edge.pools, edge.started, edge.completed, edge.cpu_time, seen * edge.worker_pools,
+                          seen * edge.workers});
     }
     return out;
 }

@@ -54,6 +54,7 @@ struct KernelLook {
     struct Counted {
         std::uint64_t pools = 0;  // changes when other pool_workqueues are installed; 0: there are none
         std::uint64_t started = 0;
+        std::uint64_t completed = 0;
         std::uint64_t cpu_time_us = 0;
         // Of the worker pools that serve its CPUs, each counted once. A pool serves all workqueues of equal
         // attributes. 0: not known.

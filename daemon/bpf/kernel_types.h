@@ -203,8 +203,9 @@ static __always_inline struct workqueue_attrs* attrs_of(const struct workqueue_s
 }
 
 /* An installed pool_workqueue holds one reference to itself, and each item in flight holds one more; both
- * change only under pool->lock. __queue_work() counts an item a moment before the item takes its reference.
- * (When memory is short, the rescuer briefly takes one: then a replaced pool_workqueue looks installed.) */
+ * change only under pool->lock. An item counts a moment before it takes its reference, and no longer counts a
+ * moment before it drops it. (When memory is short, the rescuer briefly takes one: then a replaced
+ * pool_workqueue looks installed.) */
 static __always_inline int own_references(const struct pool_workqueue* pwq) {
     int references = pwq->refcnt;
 
@@ -213,7 +214,8 @@ static __always_inline int own_references(const struct pool_workqueue* pwq) {
     return references;
 }
 
-/* Before 6.9 enum wq_flags and enum work_bits had no name, and the same values. */
+/* Before 6.9 enum wq_flags and enum work_bits had no name, and the same values; bit 0 (WQ_BH) was not used.
+ */
 #define VALUE_OF(type, name) \
     (bpf_core_enum_value_exists(enum type, name) ? bpf_core_enum_value(enum type, name) : (__u64)name)
 

@@ -68,19 +68,25 @@ struct sum {
 
 #define TRIES 64 /* about a microsecond */
 
-/* Whether PWQ is installed. pool->lock is not held here, so the values count only if nothing changed while
- * they were read; and an installed one may seem replaced while an item is being queued (own_references()). */
-static __always_inline bool is_in_place(const struct pool_workqueue* pwq) {
-    int own = 0;
+/* Whether the pool_workqueue at *ADDRESS is installed. pool->lock is not held here, so the values count
+ * only if nothing changed while they were read; and for a moment they can say the opposite
+ * (own_references()). A global function, so that the verifier looks at it only once. */
+__attribute__((noinline)) int is_in_place(const __u64* address) {
+    const struct pool_workqueue* pwq;
+    int sure = 0;
 
-    for (int i = 0; i < TRIES; i++) {
-        int before = pwq->refcnt;
+    if (!address) return 0; /* for the verifier */
+    pwq = CAST(struct pool_workqueue, *address);
+    for (int i = 0; i < TRIES && sure < 2; i++) {
+        int before = pwq->refcnt, own;
+
+        if (!before) return 0;
         barrier();
         own = own_references(pwq);
         barrier();
-        if (own > 0 && pwq->refcnt == before) break;
+        sure = own > 0 && pwq->refcnt == before ? sure + 1 : 0;
     }
-    return own > 0;
+    return sure == 2;
 }
 
 static __always_inline void count_in_flight(struct wq_record* record, const struct pool_workqueue* pwq) {
@@ -104,13 +110,15 @@ static __always_inline void count_pool(struct wq_record* record, const struct po
 
 /* The hash is of the installed ones, so that it changes when the counts restart. */
 static __always_inline void count_health(struct wq_record* record, const struct pool_workqueue* pwq) {
+    __u64 address = (__u64)pwq;
+
     if (record->managed) {
         ADD_STAT(record->cpu_intensive, pwq, PWQ_STAT_CPU_INTENSIVE);
         return;
     }
     count_in_flight(record, pwq);
     ADD_STAT(record->all_completed, pwq, PWQ_STAT_COMPLETED);
-    if (!is_in_place(pwq)) return;
+    if (!is_in_place(&address)) return;
     record->pools += (number_of(pwq, counted_cpus) >> 6) * 0x9e3779b97f4a7c15ull;
     ADD_STAT(record->completed, pwq, PWQ_STAT_COMPLETED);
     ADD_STAT(record->started, pwq, PWQ_STAT_STARTED);
@@ -225,7 +233,8 @@ static long look_at_pool(__u32 i, struct look* look) {
     struct wq_edge* edge = &edges[look->t % WQ_TARGETS];
 
     if ((__u64)pwq->wq != look->wq) return 1;
-    if (is_in_place(pwq)) {
+    if (is_in_place(&look->pwq)) {
+        ADD_STAT(edge->completed, pwq, PWQ_STAT_COMPLETED);
         ADD_STAT(edge->started, pwq, PWQ_STAT_STARTED);
         ADD_STAT(edge->cpu_time, pwq, PWQ_STAT_CPU_TIME);
         edge->pools += (number_of(pwq, edges) >> 6) * 0x9e3779b97f4a7c15ull;

@@ -97,7 +97,7 @@ bool is_measured(const PairValues& v) {
     return in_range(v.reference) && in_range(v.candidate);
 }
 
-// Whether no pair had a value of COLUMN, a guard, or a judged counter while ALL have another one with values.
+// Whether COLUMN has no value of any pair, although it is a guard or another judged counter has some.
 bool is_unread(const Comparison::Column& column, const std::vector<Comparison::Column>& all) {
     const auto is_read = [](const Comparison::Column& c) { return c.reference_cost > 0; };
     return !is_read(column) &&

@@ -333,7 +333,7 @@ void Bookkeeper::be_cautious(const Member& member, const LedgerEntry& before, co
     starved = cut ? starved + 1 : 0;
     std::string why;
     if (starved >= kMostStarved)
-        why = "in two consecutive pairs its work started at less than a third of the expected rate";
+        why = "in two consecutive pairs its work completed at less than a third of the expected rate";
     else if (costs_too_much(before, evidence))
         why = "its cost was more than three times the reference's, more than noise explains";
     if (why.empty()) return;

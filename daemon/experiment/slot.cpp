@@ -182,8 +182,8 @@ void SlotRun::look_into(unsigned window) {
         if (!seen || seen->seconds <= 0) continue;
         const bool has_first = window == 1 && !member.pair->is_cut(0) && member.rate > 0;
         const double expected = has_first ? member.rate : edges_.book.of(member.taker.name).load.expected;
-        if (window == 0) member.rate = seen->items / seen->seconds;
-        if (starves(seen->items, expected * seen->seconds)) cut(member, window);
+        if (window == 0) member.rate = seen->completed / seen->seconds;
+        if (starves(seen->completed, expected * seen->seconds)) cut(member, window);
     }
 }
 

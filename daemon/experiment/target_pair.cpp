@@ -60,7 +60,7 @@ void TargetPair::open(unsigned w, std::uint64_t now) {
     for (const ComparedCounter& counter : meters_.counters) window.before.push_back(read(counter));
     if (meters_.work == nullptr) return;
     if (const auto begun = meters_.work->begin(meters_.index, w); !begun) spoil(begun.error().text);
-    if (const auto traffic = meters_.work->traffic_of(meters_.index)) window.started = traffic->started;
+    if (const auto traffic = meters_.work->traffic_of(meters_.index)) window.completed = traffic->completed;
 }
 
 void TargetPair::end(Window& window, std::uint64_t now, std::uint64_t planned) {
@@ -101,8 +101,8 @@ std::optional<TargetPair::Look> TargetPair::look(unsigned w, std::uint64_t now) 
     const Window& window = windows_.at(w);
     if (meters_.work == nullptr || !window.open) return {};
     const auto traffic = meters_.work->traffic_of(meters_.index);
-    if (!traffic || traffic->started < window.started) return {};
-    return Look{static_cast<double>(traffic->started - window.started),
+    if (!traffic || traffic->completed < window.completed) return {};
+    return Look{static_cast<double>(traffic->completed - window.completed),
                 static_cast<double>(now - window.opened) / 1e6};
 }
 

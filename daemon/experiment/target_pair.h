@@ -52,9 +52,9 @@ class TargetPair {
     [[nodiscard]] bool is_cut(unsigned window) const { return windows_.at(window).cut; }
     // The pair must not be used. WHY is the reason, unless there is one already.
     void spoil(const std::string& why);
-    // Items that started since WINDOW was opened, and the time since then, in s; empty: not known.
+    // Items that completed since WINDOW was opened, and the time since then, in s; empty: not known.
     struct Look {
-        double items = 0;
+        double completed = 0;
         double seconds = 0;
     };
     [[nodiscard]] std::optional<Look> look(unsigned window, std::uint64_t now) const;
@@ -64,7 +64,7 @@ class TargetPair {
   private:
     struct Window {
         std::uint64_t opened = 0;
-        std::uint64_t started = 0;  // items, at the opening
+        std::uint64_t completed = 0;  // at the opening
         double seconds = 0;
         bool open = false;
         bool cut = false;

@@ -78,10 +78,6 @@ void Target::wrote(const Values& values) {
     last = {values.main, values.strict ? values.strict : last.strict};
 }
 
-bool Managed::wants_retry() const {
-    return (failures > 0 && failures < kTries) || reason == kNotProcessedByUdev;
-}
-
 // An entry that says `slot` while no slot runs was left by an earlier daemon: the policy holds it.
 Holder Target::holder() const {
     if (external) return Holder::external;

@@ -104,9 +104,8 @@ struct Managed : Shown {
         return found == refused.end() ? nullptr : &*found;
     }
     [[nodiscard]] Values seen() const { return last.main.empty() ? Values{} : values(); }
-    // Whether a transient failure waits for another try, or udev for another question: of a workqueue that is
-    // older than our rules comes no event.
-    [[nodiscard]] bool wants_retry() const;
+    // Whether a transient failure waits for another try.
+    [[nodiscard]] bool wants_retry() const { return failures > 0 && failures < kTries; }
     // The baseline could not be put back kTries times: tried again only after a reload, or at the end.
     [[nodiscard]] bool is_stuck() const { return stuck >= kTries; }
     [[nodiscard]] bool tries_to_go_back() const { return stuck > 0 && !is_stuck(); }

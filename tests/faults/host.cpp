@@ -107,7 +107,7 @@ Host::Host(HostOptions opts)
     : options(std::move(opts)),
       tree(tree_of_host()),
       edge(tree.root(), SimKernel(tree.root(), options.prefixes)) {
-    counters.started = [this](const std::string&) { return now / 100; };
+    counters.completed = [this](const std::string&) { return now / 100; };
     counters.items = {{"kcryptd", 0}, {"nvme-wq", 0}, {"writeback", 0}, {kDefaultTarget, 0}};
 }
 

@@ -3,7 +3,7 @@
 //   observe WORKQUEUE FINE COARSE ROUNDS SECONDS
 // A round has a turn of SECONDS for each of FINE and COARSE with the counters attached and without, in random
 // order. It compares the kernel's own counts of started items. Prints one line of JSON:
-//   every    N: every Nth item was timed
+//   every    N: one of N items was timed
 //   rounds   items per second of each turn, in the order of `turns`
 //   slower   by how much counting slows down FINE, COARSE, and COARSE more than FINE (`coarse_more`):
 //            percent with a 95% interval (null below six rounds)

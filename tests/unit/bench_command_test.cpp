@@ -147,7 +147,7 @@ TEST_F(BenchCommand, AlphaIsDividedAmongTheCandidates) {
 }
 
 TEST_F(BenchCommand, CountsItsOwnWorkqueueInAWindowForEachRun) {
-    counters_.started = [](const auto&) { return 4000; };
+    counters_.completed = [](const auto&) { return 4000; };
     counters_.count = [](const auto&, unsigned) {
         WorkCount count{.pools = 4, .workers = 9};
         count.enqueued.resize(200);

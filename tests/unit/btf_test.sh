@@ -24,7 +24,7 @@ common() {
   local member
   for member in pwqs list wq_dev name flags wq refcnt nr_in_flight pwqs_node stats current_pwq rescue_wq current_work func data \
     worker_private affn_scope task seq nr_pods pod_cpus pod_node \
-    cpu node id nr_workers nr_idle attrs nice cpumask __pod_cpumask affn_strict idr_rt xa_head shift slots pool max_active dfl_pwq \
+    cpu node id nr_workers nr_idle attrs nice cpumask __pod_cpumask affn_strict idr_rt xa_head shift slots pool dfl_pwq \
     cpu_pwq rescuer pid comm cpus_ptr current_func current_at se sum_exec_runtime; do
     has "'$member' type_id=[0-9]+ bits_offset=[0-9]+"
   done
@@ -33,14 +33,15 @@ common() {
 resolve -ULIKE_7_3 "$@"
 common
 has "'unbound_attrs'"
-has "'WQ_UNBOUND' val=2$"
-has "'__WQ_ORDERED' val=131072$"
+has "'saved_max_active'"
+has_not "'WQ_UNBOUND'" # its enum has no name
 has "'WQ_AFFN_NUMA' val=4$"
 has_not "'WQ_AFFN_CACHE_SHARD'"
 
 resolve -DLIKE_7_3 "$@"
 common
 has "'attrs'"
+has "'max_active'"
 has_not "'unbound_attrs'"
 has "'WQ_UNBOUND' val=32$"
 has "'__WQ_ORDERED' val=524288$"

@@ -22,8 +22,8 @@ class FakeCounters : public WorkCounters {
     };
     std::map<std::string, std::uint64_t> items;  // traffic() returns this,
     std::map<std::string, std::uint64_t> more;   // after adding these to it
-    // Items of an attached target started so far.
-    std::function<std::uint64_t(const std::string& target)> started = [](const auto&) { return 0; };
+    // Items of an attached target completed so far.
+    std::function<std::uint64_t(const std::string& target)> completed = [](const auto&) { return 0; };
     std::function<void()> on_attach = [] {};  // called in attach(): changes while BPF is loaded
     std::function<void(const std::string& target, unsigned slot)> on_begin = [](const auto&, unsigned) {};
     std::optional<Error> attach_error;
@@ -72,10 +72,13 @@ class FakeCounters : public WorkCounters {
         if (traffic_error) return tl::unexpected(*traffic_error);
         std::map<std::string, Traffic> out;
         for (const auto& [name, n] : more) items[name] += n;
-        for (const auto& [name, n] : items) out[name] = {n, 0};
+        for (const auto& [name, n] : items) out[name] = {n, n, 0};
         return out;
     }
-    Result<Traffic> traffic_of(unsigned t) override { return Traffic{started(targets.at(t)), 0}; }
+    Result<Traffic> traffic_of(unsigned t) override {
+        const std::uint64_t n = completed(targets.at(t));
+        return Traffic{n, n, 0};
+    }
     Result<std::vector<KernelWorkqueue>> health() override {
         asked.emplace_back("health");
         return healthy();

@@ -27,7 +27,7 @@ class ExperimentRig : public Rig {
         counters_.count = [this](const std::string& target, unsigned slot) {
             return window(target, word_[target][slot]);
         };
-        counters_.started = [this](const std::string& target) {
+        counters_.completed = [this](const std::string& target) {
             return static_cast<std::uint64_t>(pace_(target, word_of(target)) *
                                               static_cast<double>(now_ - begun_[target]) / 1e6);
         };

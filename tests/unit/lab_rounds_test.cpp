@@ -155,7 +155,7 @@ class RunRounds : public testing::Test {
                          (void)did("run " + std::to_string(arm));
                          return Result<Figures>(Figures{1});
                      },
-                 .end = [this] { return checked_; },
+                 .check = [this] { return checked_; },
                  .conditions = [this] { return conditions_; },
                  .random = random_from(6),
                  .progress = [](const std::string&) {}};
@@ -173,6 +173,9 @@ TEST_F(RunRounds, EveryRunBeginsWithAWrite) {
     EXPECT_EQ(rounds_.rows()[1].runs.size(), 4U) << "without warm-ups";
     checked_ = fail("an external writer");
     EXPECT_FALSE(run()) << "it looks once more";
+    rounds_ = Rounds(arms(2), pairs(4), kTime, false);
+    EXPECT_FALSE(run());
+    EXPECT_EQ(rounds_.count(), 0U) << "the round does not count";
 }
 
 TEST_F(RunRounds, ARoundUnderAnotherMachineIsDropped) {

@@ -248,7 +248,7 @@ TEST_F(TargetPairTest, TooLittleCpuTimeInOneWindowDropsItsOwnValueOnly) {
     EXPECT_FALSE(measure().values[1]);
 }
 
-// Of few items, perhaps none is one of those that are timed (every N-th). Few items may be due to the arm.
+// Of few items, perhaps none is one of those that are timed (one of N). Few items may be due to the arm.
 TEST_F(TargetPairTest, AWindowWithoutATimedItemIsLost) {
     windows_[0] = counted(40, NAN);
     windows_[0].timed = 0;
@@ -270,15 +270,15 @@ TEST_F(TargetPairTest, AThroughputOfZeroCounts) {
 }
 
 TEST_F(TargetPairTest, ALookTellsOfTheWindowThatIsOpen) {
-    std::uint64_t started = 50;
-    work_.started = [&](const auto&) { return started; };
+    std::uint64_t completed = 50;
+    work_.completed = [&](const auto&) { return completed; };
     TargetPair pair(meters_);
     EXPECT_FALSE(pair.look(0, 0));
     pair.open(0, 1'000'000);
-    started = 350;
+    completed = 350;
     const auto look = pair.look(0, 1'300'000);
     ASSERT_TRUE(look);
-    EXPECT_DOUBLE_EQ(look->items, 300);
+    EXPECT_DOUBLE_EQ(look->completed, 300);
     EXPECT_DOUBLE_EQ(look->seconds, 0.3);
     pair.cut(0, 1'300'000);
     EXPECT_FALSE(pair.look(0, 1'400'000));

@@ -151,8 +151,8 @@ TEST(WorkSums, ProducersHaveAMeanAndAHistogram) {
 
 struct Statistics {
     // A window of two seconds, with 250 ticks per second.
-    KernelLook before{1'000'000'000, 1000, {{}, {7, 400, 80'000}}};
-    KernelLook after{3'000'000'000, 1500, {{}, {7, 10'400, 1'080'000}}};
+    KernelLook before{1'000'000'000, 1000, {{}, {7, 400, 300, 80'000}}};
+    KernelLook after{3'000'000'000, 1500, {{}, {7, 10'400, 10'200, 1'080'000}}};
     WorkCount count;
 };
 

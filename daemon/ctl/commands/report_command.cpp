@@ -65,7 +65,7 @@ int report(const Options& options, const std::string& output) {
     }
     const HostFacts facts = facts_of(options, machine->topology)();
     const std::string head =
-        fmt::format("{}; written {} by wq-tuned {}, from {}",
+        fmt::format("{}; written {} by wq-tuned {}, from {}; all times in UTC",
                     machine->kernel.release.empty() ? "kernel not known" : "Linux " + machine->kernel.release,
                     utc_text(wall_clock()), version(), options.topology);
     const std::string text = page(facts.hostname.empty() ? options.topology : facts.hostname, head, body);

@@ -24,7 +24,7 @@ Result<std::vector<Arm>> parse_arms(std::string_view text) {
         if (strict) arm.strict = true;
         if (std::ranges::find(arms, arm) != arms.end())
             return fail(fmt::format("'{}' is named twice", word), EINVAL);
-        arms.push_back(std::move(arm));
+        arms.push_back(arm);
     }
     if (arms.size() < 2) return fail("at least two arms are needed", EINVAL);
     if (std::ranges::any_of(arms, [](const Arm& a) { return a.strict.has_value(); }))

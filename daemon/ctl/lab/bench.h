@@ -14,7 +14,7 @@
 
 namespace wq::lab {
 
-inline constexpr std::uint64_t kBlock = 32 * 1024;  // bytes of a read or write: one work item of dm-crypt
+inline constexpr std::uint64_t kBlock = 32'768;  // bytes of a read or write: one work item of dm-crypt
 
 struct BenchSettings {
     unsigned threads = 1;

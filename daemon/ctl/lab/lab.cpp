@@ -85,8 +85,7 @@ Status LabFiles::write_value(const std::string& name, ino_t inode, const std::st
 Status LabFiles::remove_device(const std::string& name, bool with_driver) {
     auto removed = devices_.remove_crypt(name);
     if (removed) removed = devices_.remove_ram(name);
-    if (removed && with_driver && !devices_.unload_driver())
-        ctl::complain("null_blk stays loaded: it is in use");
+    if (removed && with_driver && !devices_.unload_driver()) ctl::complain("null_blk could not be unloaded");
     return removed.map_error(as_permanent);
 }
 
@@ -173,7 +172,7 @@ Status compare(const Lab& lab, OwnedStore& store, const Subject& subject, Rounds
                            {.begin = [&] { return switcher.begin(); },
                             .switch_to = [&](std::size_t arm) { return switcher.to(arm); },
                             .measure = measure,
-                            .end = [&] { return switcher.check(); },
+                            .check = [&] { return switcher.check(); },
                             .conditions = [&] { return conditions_of(lab.paths); },
                             .random = random_number,
                             .progress = [&](const std::string& text) { line.show(text); }});

@@ -178,11 +178,11 @@ Status run_rounds(Rounds& rounds, unsigned warm_ups, const Edges& edges) {
             continue;
         }
         // A round whose last arm an external writer has replaced must not count.
-        if (auto ours = edges.end(); !ours) return ours;
+        if (auto ours = edges.check(); !ours) return ours;
         dropped = 0;
         rounds.add(runs);
     }
-    return edges.end();
+    return edges.check();
 }
 
 unsigned count_kworkers(const Paths& paths) {

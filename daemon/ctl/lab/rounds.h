@@ -128,7 +128,7 @@ struct Edges {
     // Switches to ARM. Writes even if it is already in place, so that all runs start the same way.
     std::function<Status(std::size_t arm)> switch_to;
     std::function<Result<Figures>(std::size_t arm)> measure;  // runs ARM once, after the switch to it
-    std::function<Status()> end;                              // error: an external writer
+    std::function<Status()> check;                            // error: an external writer
     std::function<Conditions()> conditions;
     Random random;
     std::function<void(const std::string&)> progress;  // called before each round

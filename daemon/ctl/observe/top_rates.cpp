@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
@@ -61,8 +60,7 @@ FunctionRow function_row(const FunctionTimes& now, const FunctionTimes* before, 
     row.items = now.items - (before ? before->items : 0);
     const auto busy = static_cast<double>(now.busy_ns - (before ? before->busy_ns : 0));
     row.per_second = static_cast<double>(row.items) / seconds;
-    // An item counts when it ends. One that began before the interval kept one worker busy all the time.
-    row.busy = std::min(busy / 1e9 / seconds, static_cast<double>(row.items));
+    row.busy = busy / 1e9 / seconds;
     if (row.items > 0) row.mean = busy / static_cast<double>(row.items);
     return row;
 }

@@ -17,7 +17,7 @@ rounds=20 window=3
 /usr/lib/wq-tests/observe "$wq" cpu system $rounds $window >/run/wq-tests/observe.json
 jq -c '.rounds[]' /run/wq-tests/observe.json
 jq -r '"items per second, medians: \([.rounds | transpose[] | sort | .[length / 2 | floor] | round] | join(" "))",
-  "every \(.every). item was timed; the load was slower by (percent, 95% interval):",
+  "one of \(.every) items was timed; the load was slower by (percent, 95% interval):",
   (.slower | to_entries[] | "  \(.key): \(.value.percent * 100 | round / 100) (\(.value.interval | map(. * 100 | round / 100) | join(" to ")))")' \
   /run/wq-tests/observe.json
 [ "$(jq '.slower.coarse_more.interval | .[0] <= 1 and .[1] >= -1' /run/wq-tests/observe.json)" = true ] ||

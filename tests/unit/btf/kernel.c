@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later
-// The types of a kernel as 6.6 has them, as far as our programs read them. With LIKE_7_3: those of a kernel that
-// renamed and moved what 7.3 did, and more: every enum's value is another.
+// The types of a kernel as 6.6 has them, as far as our programs read them. With LIKE_7_3: those of a kernel
+// that renamed and moved what 7.3 did, and more: every enum's value is another.
 typedef unsigned long long u64;
 struct list_head {
     struct list_head *next, *prev;
 };
 #ifdef LIKE_7_3
-enum wq_affn_scope { WQ_AFFN_CPU, WQ_AFFN_SMT, WQ_AFFN_CACHE, WQ_AFFN_CACHE_SHARD, WQ_AFFN_NUMA, WQ_AFFN_DFL };
+enum wq_affn_scope {
+    WQ_AFFN_CPU,
+    WQ_AFFN_SMT,
+    WQ_AFFN_CACHE,
+    WQ_AFFN_CACHE_SHARD,
+    WQ_AFFN_NUMA,
+    WQ_AFFN_DFL
+};
 enum wq_flags { WQ_UNBOUND = 1 << 5, WQ_FREEZABLE = 1 << 2, WQ_MEM_RECLAIM = 1 << 4, __WQ_ORDERED = 1 << 19 };
 enum pool_workqueue_stats {
     PWQ_STAT_COMPLETED,
@@ -22,9 +29,10 @@ enum worker_pool_flags { POOL_BH = 1 << 3 };
 #define SLOTS 16
 #define ATTRS attrs
 #define NAME_SIZE 32
+#define MAX_ACTIVE max_active
 #else
 enum wq_affn_scope { WQ_AFFN_DFL, WQ_AFFN_CPU, WQ_AFFN_SMT, WQ_AFFN_CACHE, WQ_AFFN_NUMA, WQ_AFFN_SYSTEM };
-enum wq_flags { WQ_UNBOUND = 1 << 1, WQ_FREEZABLE = 1 << 2, WQ_MEM_RECLAIM = 1 << 3, __WQ_ORDERED = 1 << 17 };
+enum { WQ_UNBOUND = 1 << 1, WQ_FREEZABLE = 1 << 2, WQ_MEM_RECLAIM = 1 << 3, __WQ_ORDERED = 1 << 17 };
 enum pool_workqueue_stats {
     PWQ_STAT_STARTED,
     PWQ_STAT_COMPLETED,
@@ -38,6 +46,7 @@ enum pool_workqueue_stats {
 #define SLOTS 64
 #define ATTRS unbound_attrs
 #define NAME_SIZE 24
+#define MAX_ACTIVE saved_max_active
 #endif
 struct cpumask {
     unsigned long bits[128];
@@ -87,7 +96,7 @@ struct workqueue_struct {
     char mutex[32];
     int work_color;
     struct worker* rescuer;
-    int max_active;
+    int MAX_ACTIVE;
     struct workqueue_attrs* ATTRS;
     struct pool_workqueue* dfl_pwq;
     struct wq_device* wq_dev;
@@ -174,7 +183,7 @@ struct {
     struct xa_node node;
 #ifdef LIKE_7_3
     enum worker_pool_flags pool_flags;
-#endif
     enum wq_flags flags;
+#endif
     enum pool_workqueue_stats stats;
 } everything;
