@@ -28,11 +28,19 @@ using OwnedSkeleton = std::unique_ptr<S, DestroySkeleton<S>>;
 template <class S, class Prepare>
 Result<OwnedSkeleton<S>> loaded(const std::string& what, Prepare prepare) {
     const BpfErrors errors;
-    OwnedSkeleton<S> skeleton(S::open());
-    if (!skeleton) return errors.fail(what, errno);
-    prepare(*skeleton);
-    if (int code = S::load(skeleton.get())) return errors.fail(what, code);
-    return skeleton;
+    bpf_object_open_opts options{};
+    options.sz = sizeof(options);
+    while (true) {
+        OwnedSkeleton<S> skeleton(S::open(&options));
+        if (!skeleton) return errors.fail(what, errno);
+        prepare(*skeleton);
+        const int code = S::load(skeleton.get());
+        if (code == 0) return skeleton;
+        if (code != -EPERM || options.btf_custom_path != nullptr) return errors.fail(what, code);
+        // A type that the kernel lacks libbpf also looks for in modules, which needs CAP_SYS_ADMIN: not if it
+        // is told where to look.
+        options.btf_custom_path = "/sys/kernel/btf/vmlinux";
+    }
 }
 
 // Where __queue_work() is seen: where it is entered, and where it returns; and wq_worker_tick(). Some kernels
