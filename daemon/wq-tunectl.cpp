@@ -75,7 +75,7 @@ std::string nearest_option(const std::string& word, const std::vector<const CLI:
 
 // The text of ERROR. Replaces CLI11's texts that only give a number of arguments.
 std::string text_of(const CLI::ParseError& error, const std::vector<const CLI::App*>& apps) {
-    const std::string text = error.what();
+    std::string text = error.what();
     if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) return text;
     for (const CLI::App* app : apps)
         for (const CLI::Option* option : app->get_options())

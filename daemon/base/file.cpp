@@ -43,6 +43,31 @@ Fd open_to_read(const std::string& path) {
     return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
 }
 
+Fd create(const std::string& path, mode_t mode) {
+    return Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+}
+
+// Writes TEXT to FD, the new file TEMPORARY, which becomes PATH, or is removed after an error. MODE: whatever
+// the umask is.
+Status fill_and_rename(const Fd& fd, const std::string& text, std::optional<mode_t> mode, bool synced,
+                       const std::string& temporary, const std::string& path) {
+    Status done = fd ? Status{} : fail_errno("creating", errno);
+    if (done && mode && ::fchmod(fd.get(), *mode) != 0) done = fail_errno("fchmod", errno);
+    if (done) done = write_all(fd.get(), text);
+    if (done && synced && ::fsync(fd.get()) != 0) done = fail_errno("fsync", errno);
+    if (done && ::rename(temporary.c_str(), path.c_str()) != 0) done = fail_errno("rename", errno);
+    if (done) return done;
+    ::unlink(temporary.c_str());
+    return tl::unexpected(done.error().in(path));
+}
+
+// By the temporary file PATH.new. What a crash left there, or somebody planted, is removed, not followed.
+Status replace(const std::string& path, const std::string& text, unsigned mode, bool synced) {
+    const std::string temporary = path + ".new";
+    ::unlink(temporary.c_str());
+    return fill_and_rename(create(temporary, mode), text, mode, synced, temporary, path);
+}
+
 }  // namespace
 
 Result<std::string> read_all(int fd, std::size_t limit) {
@@ -104,35 +129,6 @@ std::vector<std::string> names_or_none(const std::string& folder) {
 bool exists(const std::string& path) {
     return ::access(path.c_str(), F_OK) == 0;
 }
-
-namespace {
-
-Fd create(const std::string& path, mode_t mode) {
-    return Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
-}
-
-// Writes TEXT to FD, the new file TEMPORARY, which becomes PATH, or is removed after an error. MODE: whatever
-// the umask is.
-Status fill_and_rename(const Fd& fd, const std::string& text, std::optional<mode_t> mode, bool synced,
-                       const std::string& temporary, const std::string& path) {
-    Status done = fd ? Status{} : fail_errno("creating", errno);
-    if (done && mode && ::fchmod(fd.get(), *mode) != 0) done = fail_errno("fchmod", errno);
-    if (done) done = write_all(fd.get(), text);
-    if (done && synced && ::fsync(fd.get()) != 0) done = fail_errno("fsync", errno);
-    if (done && ::rename(temporary.c_str(), path.c_str()) != 0) done = fail_errno("rename", errno);
-    if (done) return done;
-    ::unlink(temporary.c_str());
-    return tl::unexpected(done.error().in(path));
-}
-
-// By the temporary file PATH.new. What a crash left there, or somebody planted, is removed, not followed.
-Status replace(const std::string& path, const std::string& text, unsigned mode, bool synced) {
-    const std::string temporary = path + ".new";
-    ::unlink(temporary.c_str());
-    return fill_and_rename(create(temporary, mode), text, mode, synced, temporary, path);
-}
-
-}  // namespace
 
 Status write_output(const std::string& path, const std::string& text) {
     struct stat st {};

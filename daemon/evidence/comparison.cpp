@@ -235,7 +235,8 @@ Decision Comparison::decide(const DecisionRule& rule) const {
     };
     if (worse.has_all()) return tell(Judgement::regressed, *worse.column);
     if (clear.has_all() && veto == nullptr) return tell(Judgement::improved, *clear.column);
-    Decision out =
+    // Both have a column, because one at least is not a guard.
+    Decision out =  // NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker)
         tell(Judgement::undecided, worse.missing < better.missing ? *worse.column : *better.column);
     if (clear.has_all()) out.veto = veto->counter.name;
     return out;
@@ -379,7 +380,7 @@ Effect mean_effect_of(const DifferenceSums& sums) {
 }
 
 std::string effect_text(const Effect& effect) {
-    const std::string out = change_text(effect.percent);
+    std::string out = change_text(effect.percent);
     if (!effect.interval) return out;
     double from = effect.interval->low;
     double to = effect.interval->high;

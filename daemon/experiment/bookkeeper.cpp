@@ -237,7 +237,7 @@ void Bookkeeper::take(const SlotRun::Done& done, const SlotTimes& times) {
     if (result.lost) evidence.lost = member.side(*result.lost);
     // Half of lead and drain: only the second window's arm is in place then.
     if (result.drop != kTooFewItems)
-        pay(member, evidence, static_cast<double>(times.window + (times.lead + times.drain) / 2) / 1e6);
+        pay(member, evidence, static_cast<double>(2 * times.window + times.lead + times.drain) / 2e6);
     if (!result.drop.empty()) return drop(member, result.drop);
     use(done, evidence);
 }

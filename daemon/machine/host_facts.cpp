@@ -29,30 +29,6 @@ std::optional<unsigned> largest_llc(const Topology& topology) {
     return most == 0 ? std::nullopt : std::optional(static_cast<unsigned>(most));
 }
 
-}  // namespace
-
-void take_counts(const Topology& topology, HostFacts& facts) {
-    if (topology.cores.empty()) return;
-    facts.llc_cores = largest_llc(topology);
-    facts.cores = static_cast<unsigned>(topology.cores.size());
-    if (!topology.nodes.empty()) facts.numa_nodes = static_cast<unsigned>(topology.nodes.size());
-    facts.smt = std::ranges::any_of(topology.cores, [](const CpuSet& core) { return core.count() > 1; });
-}
-
-FleetMachine fleet_machine(HostFacts facts, const Topology& topology) {
-    take_counts(topology, facts);
-    FleetMachine out{facts.arch, facts.cpu_vendor, "", {}, facts.cores, facts.llc_cores};
-    if (!facts.cpu_models.empty()) out.model = facts.cpu_models.front();
-    if (!topology.packages.empty()) out.packages = topology.packages.size();
-    return out;
-}
-
-double canary_position(const std::string& machine_id, const std::string& name) {
-    return 0x1p-64 * static_cast<double>(hash_of(machine_id + "/" + name));
-}
-
-namespace {
-
 constexpr std::size_t kCpuinfo = 8192;  // enough for the first CPU; thousands may follow
 constexpr std::size_t kMaxSmbios = 4096;
 constexpr const char* kDeviceTreeModel = "/sys/firmware/devicetree/base/model";
@@ -171,6 +147,26 @@ std::string machine_id(const Paths& paths) {
 }
 
 }  // namespace
+
+void take_counts(const Topology& topology, HostFacts& facts) {
+    if (topology.cores.empty()) return;
+    facts.llc_cores = largest_llc(topology);
+    facts.cores = static_cast<unsigned>(topology.cores.size());
+    if (!topology.nodes.empty()) facts.numa_nodes = static_cast<unsigned>(topology.nodes.size());
+    facts.smt = std::ranges::any_of(topology.cores, [](const CpuSet& core) { return core.count() > 1; });
+}
+
+FleetMachine fleet_machine(HostFacts facts, const Topology& topology) {
+    take_counts(topology, facts);
+    FleetMachine out{facts.arch, facts.cpu_vendor, "", {}, facts.cores, facts.llc_cores};
+    if (!facts.cpu_models.empty()) out.model = facts.cpu_models.front();
+    if (!topology.packages.empty()) out.packages = topology.packages.size();
+    return out;
+}
+
+double canary_position(const std::string& machine_id, const std::string& name) {
+    return 0x1p-64 * static_cast<double>(hash_of(machine_id + "/" + name));
+}
 
 std::string read_first_cpuinfo(const Paths& paths) {
     std::string text(kCpuinfo, '\0');

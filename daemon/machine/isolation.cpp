@@ -85,6 +85,22 @@ bool add_list(const std::string& path, CpuSet& out) {
     return text.has_value();
 }
 
+void add_stack(const std::string& blocks, const std::string& number, std::set<std::string>& out) {
+    if (number.empty() || !out.insert(number).second) return;
+    const std::string slaves = blocks + "/" + number + "/slaves";
+    for (const std::string& name : names_or_none(slaves))
+        add_stack(blocks, read_first_line(slaves + "/" + name + "/dev"), out);
+}
+
+// The number of a swap partition, or of the device that has the file system of a swap file.
+std::string device_number(const Paths& paths, const std::string& file, const std::string& type) {
+    if (type == "partition")
+        return read_first_line(paths.root + "/sys/class/block/" + file.substr(file.rfind('/') + 1) + "/dev");
+    struct stat about {};
+    if (::stat(paths.of_user(file).c_str(), &about) != 0) return "";
+    return fmt::format("{}:{}", major(about.st_dev), minor(about.st_dev));
+}
+
 }  // namespace
 
 HostCpus read_boot_cpus(const Paths& paths) {
@@ -117,26 +133,6 @@ Isolation read_isolation(const Paths& paths) {
         out.partitions.push_back({"", std::move(rest), "isolated"});
     return out;
 }
-
-namespace {
-
-void add_stack(const std::string& blocks, const std::string& number, std::set<std::string>& out) {
-    if (number.empty() || !out.insert(number).second) return;
-    const std::string slaves = blocks + "/" + number + "/slaves";
-    for (const std::string& name : names_or_none(slaves))
-        add_stack(blocks, read_first_line(slaves + "/" + name + "/dev"), out);
-}
-
-// The number of a swap partition, or of the device that has the file system of a swap file.
-std::string device_number(const Paths& paths, const std::string& file, const std::string& type) {
-    if (type == "partition")
-        return read_first_line(paths.root + "/sys/class/block/" + file.substr(file.rfind('/') + 1) + "/dev");
-    struct stat about {};
-    if (::stat(paths.of_user(file).c_str(), &about) != 0) return "";
-    return fmt::format("{}:{}", major(about.st_dev), minor(about.st_dev));
-}
-
-}  // namespace
 
 std::set<std::string> swap_devices(const Paths& paths) {
     std::set<std::string> out;

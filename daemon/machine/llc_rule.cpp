@@ -140,7 +140,7 @@ class Rule {
     CpuSet on_x86(const Thread& one) {
         if (one_thread_packages_) return one.core;
         if (const CpuSet* l3 = l3_.of(one.cpu)) return cut(*l3, one);
-        const CpuSet package = package_of(one) & node_of(one);
+        CpuSet package = package_of(one) & node_of(one);
         const CpuSet* l2 = l2_.of(one.cpu);
         if (l2 == nullptr) return package;
         CpuSet by_l2 = cut(*l2, one);

@@ -82,7 +82,7 @@ struct TomlFile {
 struct TomlTable {
     const TomlValue* value;
     TomlFile* file;
-    std::string name = "";  // "[shard]", "[[workqueue]]"; empty for the root table
+    std::string name = {};  // "[shard]", "[[workqueue]]"; empty for the root table
 
     [[nodiscard]] const TomlValue* find(const std::string& key) const;
     // The value of KEY, as READ returns it, a Result; empty if there is none, or after an error of READ,

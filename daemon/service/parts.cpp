@@ -78,7 +78,7 @@ Parts::Parts(const Paths& paths, Log& log, RecordWriter& record, const OptedOut&
 
 std::string Parts::load(Log& log) {
     const Status loaded = owned.load();
-    const std::string error = loaded ? "" : loaded.error().text;
+    std::string error = loaded ? "" : loaded.error().text;
     if (!loaded) log.write({LOG_ERR, Event::baseline_broken, error + "; observing, nothing is written"});
     if (const auto done = verdicts.load(); !done)
         log.write({LOG_WARNING, Event::verdicts_broken, done.error().text});

@@ -98,7 +98,7 @@ Status restore_after_exit(const RestoreOptions& options) {
     if (const auto told = publish_file(paths.status(), R"({"daemon":{"state":")" + state + "\"}}\n"); !told)
         log.write({LOG_WARNING, Event::none, told.error().text});
     if (restarting) return {};
-    const Status done = put_back(paths, options.all, log);
+    Status done = put_back(paths, options.all, log);
     // Last, because restoring the settings is more important.
     WriteUnlocked writer(paths, std::move(*lock));
     MetricsFile metrics(paths, log, writer);

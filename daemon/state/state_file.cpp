@@ -165,7 +165,7 @@ Status AppendLogBase::read_by(const Take& take) const {
 }
 
 Status AppendLogBase::load_by(const Take& take) const {
-    const auto read = read_by(take);
+    auto read = read_by(take);
     if (read || !is_broken(read.error()) || rules_.if_broken == IfBroken::refuse) return read;
     return tl::unexpected(set_aside(path_, read.error()));
 }

@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMostSteal = 50;          // one tick in 50 at most
-constexpr std::uint64_t kMostStarting = 20 * 60;  // s after boot
+constexpr std::uint64_t kMostSteal = 50;       // one tick in 50 at most
+constexpr std::uint64_t kMostStarting = 1200;  // s after boot
 
 // The value of avg10 in the line of KIND: "some avg10=0.00 avg60=...".
 double average(const std::string& pressure, std::string kind) {

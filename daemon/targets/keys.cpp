@@ -23,7 +23,7 @@ std::string text_of(const Measures& measures) {
 }
 
 // LIST in a key, of COUNT things that are WHAT.
-std::string or_hash(std::string list, std::size_t count, const char* what) {
+std::string or_hash(const std::string& list, std::size_t count, const char* what) {
     return list.size() <= kLongest ? list : fmt::format("{} {} {:016x}", count, what, hash_of(list));
 }
 

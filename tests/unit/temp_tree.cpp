@@ -45,79 +45,6 @@ std::string new_folder() {
     return pattern;
 }
 
-}  // namespace
-
-TempTree::TempTree(const std::vector<Entry>& entries) : root_(new_folder()) {
-    for (const auto& entry : entries) add(entry);
-}
-
-TempTree::~TempTree() {
-    std::error_code ignored;
-    fs::remove_all(root_, ignored);
-}
-
-std::string TempTree::path(const std::string& path) const {
-    return root_ + "/" + path;
-}
-
-bool TempTree::exists(const std::string& path) const {
-    return fs::exists(fs::symlink_status(this->path(path)));
-}
-
-std::string TempTree::read(const std::string& path) const {
-    std::ifstream in(this->path(path), std::ios::binary);
-    if (!in) throw std::runtime_error("cannot read " + this->path(path));
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
-}
-
-void TempTree::add(const Entry& entry) {
-    put(root_, entry);
-}
-
-void TempTree::write(const std::string& path, const std::string& text) {
-    const fs::path full = this->path(path);
-    fs::create_directories(full.parent_path());
-    std::ofstream out(full, std::ios::binary | std::ios::trunc);
-    out << text;
-    if (!out.flush()) throw std::runtime_error("cannot write " + full.string());
-}
-
-void TempTree::mode(const std::string& path, mode_t mode) {
-    if (::chmod(this->path(path).c_str(), mode) != 0) throw std::runtime_error("cannot chmod " + path);
-}
-
-void TempTree::link(const std::string& path, const std::string& target) {
-    const fs::path full = this->path(path);
-    fs::create_directories(full.parent_path());
-    fs::create_symlink(target, full);
-}
-
-void TempTree::remove(const std::string& path) {
-    fs::remove_all(this->path(path));
-}
-
-void TempTree::put(const std::string& folder, const Entry& entry) {
-    const std::string full = folder + "/" + entry.name;
-    const std::string relative = full.substr(root_.size() + 1);
-    switch (entry.kind) {
-        case Entry::Kind::dir:
-            fs::create_directories(full);
-            for (const auto& child : entry.entries) put(full, child);
-            break;
-        case Entry::Kind::file:
-            write(relative, entry.text);
-            mode(relative, entry.mode);
-            break;
-        case Entry::Kind::link:
-            link(relative, entry.text);
-            break;
-    }
-}
-
-namespace {
-
 // "00000001,0000ffff\n": a mask as wide as the machine, as bitmap_print_to_pagebuf() writes it.
 std::string mask_text(const CpuSet& set, unsigned width) {
     std::string text;
@@ -247,6 +174,75 @@ class CpuTreeBuilder {
 };
 
 }  // namespace
+
+TempTree::TempTree(const std::vector<Entry>& entries) : root_(new_folder()) {
+    for (const auto& entry : entries) add(entry);
+}
+
+TempTree::~TempTree() {
+    std::error_code ignored;
+    fs::remove_all(root_, ignored);
+}
+
+std::string TempTree::path(const std::string& path) const {
+    return root_ + "/" + path;
+}
+
+bool TempTree::exists(const std::string& path) const {
+    return fs::exists(fs::symlink_status(this->path(path)));
+}
+
+std::string TempTree::read(const std::string& path) const {
+    std::ifstream in(this->path(path), std::ios::binary);
+    if (!in) throw std::runtime_error("cannot read " + this->path(path));
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+void TempTree::add(const Entry& entry) {
+    put(root_, entry);
+}
+
+void TempTree::write(const std::string& path, const std::string& text) {
+    const fs::path full = this->path(path);
+    fs::create_directories(full.parent_path());
+    std::ofstream out(full, std::ios::binary | std::ios::trunc);
+    out << text;
+    if (!out.flush()) throw std::runtime_error("cannot write " + full.string());
+}
+
+void TempTree::mode(const std::string& path, mode_t mode) {
+    if (::chmod(this->path(path).c_str(), mode) != 0) throw std::runtime_error("cannot chmod " + path);
+}
+
+void TempTree::link(const std::string& path, const std::string& target) {
+    const fs::path full = this->path(path);
+    fs::create_directories(full.parent_path());
+    fs::create_symlink(target, full);
+}
+
+void TempTree::remove(const std::string& path) {
+    fs::remove_all(this->path(path));
+}
+
+void TempTree::put(const std::string& folder, const Entry& entry) {
+    const std::string full = folder + "/" + entry.name;
+    const std::string relative = full.substr(root_.size() + 1);
+    switch (entry.kind) {
+        case Entry::Kind::dir:
+            fs::create_directories(full);
+            for (const auto& child : entry.entries) put(full, child);
+            break;
+        case Entry::Kind::file:
+            write(relative, entry.text);
+            mode(relative, entry.mode);
+            break;
+        case Entry::Kind::link:
+            link(relative, entry.text);
+            break;
+    }
+}
 
 Entry cpu_tree(const CpuTree& machine) {
     return CpuTreeBuilder(machine).build();

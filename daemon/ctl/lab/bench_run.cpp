@@ -175,7 +175,7 @@ Status measure_scopes(const BenchTools& tools, const ScopesOf& machine, const Be
 }  // namespace
 
 Status Fio::check() const {
-    const auto ran = processes_.must_run({program_, "--version"}, program_ + " --version");
+    auto ran = processes_.must_run({program_, "--version"}, program_ + " --version");
     if (ran || ran.error().code != ENOENT) return ran;
     return fail("fio, which makes the load, is not installed: apt install fio", ENOENT);
 }

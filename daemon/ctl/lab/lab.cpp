@@ -40,6 +40,15 @@ Error as_permanent(const Error& error) {
     return {EIO, error.text};
 }
 
+// Prints lines of at least this importance as complaints of this command.
+struct Complaints : Log {
+    explicit Complaints(int least) : least(least) {}
+    void write(const LogLine& line) override {
+        if (line.priority <= least) ctl::complain(line.text);
+    }
+    int least;
+};
+
 }  // namespace
 
 Result<Content> LabFiles::read_content(const std::string& path) const {
@@ -104,19 +113,6 @@ Result<std::string> resolve_value_file(const std::string& root, const std::strin
     if (!S_ISREG(st.st_mode)) return fail(path + ": is not a file", EINVAL);
     return real;
 }
-
-namespace {
-
-// Prints lines of at least this importance as complaints of this command.
-struct Complaints : Log {
-    explicit Complaints(int least) : least(least) {}
-    void write(const LogLine& line) override {
-        if (line.priority <= least) ctl::complain(line.text);
-    }
-    int least;
-};
-
-}  // namespace
 
 bool Lab::put_back(Log& log, bool of_daemon, bool only_slots) const {
     OwnedStore store = of_daemon ? OwnedStore(paths.owned()) : OwnedStore(paths.lab(), OwnedStore::Of::lab);

@@ -126,7 +126,7 @@ constexpr double kLeft = 78, kWidth = 420, kTop = 10, kBottom = 190;  // of a fi
 
 std::string machine_html(const DrawnMachine& machine) {
     const std::size_t cpus = machine.topology.present.count();
-    const std::string drawing = Drawing(machine).html();
+    std::string drawing = Drawing(machine).html();
     if (cpus <= kMostUnfolded) return drawing;
     return fmt::format("<details><summary>Drawing of all {}</summary>\n{}</details>\n", plural(cpus, "CPU"),
                        drawing);

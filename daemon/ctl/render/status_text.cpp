@@ -140,8 +140,8 @@ std::string comparisons_text(const json& status, std::int64_t now) {
 
 namespace {
 
-constexpr std::size_t kMostClasses = 3;       // --json has all
-constexpr std::int64_t kRecent = 2 * 86'400;  // s; a watch measures at least once a day while there is work
+constexpr std::size_t kMostClasses = 3;    // --json has all
+constexpr std::int64_t kRecent = 172'800;  // s; a watch measures at least once a day while there is work
 
 // "12 November", with the year if it is not that of NOW.
 std::string day_text(std::int64_t time, std::int64_t now) {

@@ -60,6 +60,30 @@ std::set<std::size_t> line_starts(const std::vector<std::size_t>& widths, std::s
     return starts;
 }
 
+// The pager as a shell command; "" for none.
+std::string pager_command() {
+    for (const char* name : {"SYSTEMD_PAGER", "PAGER"})
+        if (const char* value = ::getenv(name); value != nullptr)
+            return std::string(value) == "cat" ? "" : value;
+    return "command -v less >/dev/null && exec less; exec cat";
+}
+
+// A script that runs PAGER, or `cat` if the shell cannot run PAGER, so that the output is not lost. SIGINT is
+// for the pager; the shell survives it and waits until the pager ends.
+std::string or_cat(const std::string& pager) {
+    return "trap : INT\n" + pager + "\ncase $? in 126|127) exec cat;; esac";
+}
+
+void become(const std::string& command, int end) {
+    ::dup2(end, STDIN_FILENO);
+    // Like systemd's tools: exit if the output fits, keep colours, do not chop lines; root cannot run
+    // commands from the pager.
+    ::setenv("LESS", "FRXMK", 0);
+    if (::geteuid() == 0) ::setenv("LESSSECURE", "1", 0);
+    ::execl("/bin/sh", "sh", "-c", or_cat(command).c_str(), nullptr);
+    ::_exit(127);
+}
+
 }  // namespace
 
 std::size_t terminal_columns() {
@@ -186,34 +210,6 @@ std::string Table::text(std::size_t columns, bool colour) const {
     }
     return out;
 }
-
-namespace {
-
-// The pager as a shell command; "" for none.
-std::string pager_command() {
-    for (const char* name : {"SYSTEMD_PAGER", "PAGER"})
-        if (const char* value = ::getenv(name); value != nullptr)
-            return std::string(value) == "cat" ? "" : value;
-    return "command -v less >/dev/null && exec less; exec cat";
-}
-
-// A script that runs PAGER, or `cat` if the shell cannot run PAGER, so that the output is not lost. SIGINT is
-// for the pager; the shell survives it and waits until the pager ends.
-std::string or_cat(const std::string& pager) {
-    return "trap : INT\n" + pager + "\ncase $? in 126|127) exec cat;; esac";
-}
-
-void become(const std::string& command, int end) {
-    ::dup2(end, STDIN_FILENO);
-    // Like systemd's tools: exit if the output fits, keep colours, do not chop lines; root cannot run
-    // commands from the pager.
-    ::setenv("LESS", "FRXMK", 0);
-    if (::geteuid() == 0) ::setenv("LESSSECURE", "1", 0);
-    ::execl("/bin/sh", "sh", "-c", or_cat(command).c_str(), nullptr);
-    ::_exit(127);
-}
-
-}  // namespace
 
 Pager::Pager(bool wanted) {
     const std::string command =

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 900
 # The BPF counters count what happened, and nothing of them stays in the kernel.
+# shellcheck disable=SC2016 # the dollars in single quotes are those of jq
 . lib.sh
 count_work=/usr/lib/wq-tests/count-work
 slow_queue=/usr/lib/wq-tests/slow-queue
@@ -9,8 +10,7 @@ out=/run/wq-tests/count.json
 case $guest_kernel in 6.*) missed=0 ;; *) missed=0.01 ;; esac
 err=/run/wq-tests/count.err
 
-# `counting TARGET[,TARGET...] SECONDS [OPTION...]` begins to count; `counted` waits for the end and shows the
-# counts.
+# `counting TARGET[,TARGET...] SECONDS [OPTION...]` begins to count; `counted` waits, and shows the counts.
 counting() {
   : >"$err" # or the messages of the last run would be used
   "$count_work" "$@" >"$out" 2>"$err" &
@@ -55,7 +55,6 @@ counted
 sysctl -q kernel.bpf_stats_enabled=0
 note "ns per run: $(jq -c '.programs | map_values(.ns / ([.runs, 1] | max) | round)' "$out")"
 holds "there was work" '.windows[0].items > 1000'
-# shellcheck disable=SC2016 # these dollars are jq's
 holds "items are the kernel's, to 0.5%" \
   '(.windows[0] | .items + .lost + .unfinished) as $n | ($n - .kernel | fabs) <= 0.005 * .kernel'
 holds "all were seen to end" ".windows[0] | .lost + .unfinished <= $missed * .items"
@@ -69,9 +68,7 @@ holds "four programs were attached, and then none" '.loaded == 4 and .left == 0'
 holds "at most 8 MB of maps" '.map_bytes | . > 1e6 and . <= 8e6'
 
 note "-- as many pools and kworkers as dump has, for each scope and for all that follow the default"
-# `like_dump TARGET FILTER`: the counts of TARGET against the workqueues of dump that the jq filter leaves. Between the
-# two a kworker can come or go, so it may take a few tries.
-# shellcheck disable=SC2016
+# `like_dump TARGET FILTER`: the counts of TARGET against dump's workqueues that FILTER leaves. kworkers come and go.
 like_dump() {
   local try counted dumped
   for try in 1 2 3 4 5; do
@@ -97,10 +94,8 @@ note "-- one of seven timed: all are counted"
 counting "$wq" 60 --every 7
 load_mbs c0 4 2 >/run/wq-tests/mbs
 counted_now
-# shellcheck disable=SC2016
 holds "items are the kernel's, to 0.5%" \
   '(.windows[0] | .items + .lost + .unfinished) as $n | ($n - .kernel | fabs) <= 0.005 * .kernel and $n > 1000'
-# shellcheck disable=SC2016
 holds "one of seven was timed" '.windows[0] | ((.items + .lost + .unfinished) / 7) as $n | (.timed - $n | fabs) <= 8 + 3 * ($n | sqrt)'
 holds "their times are what they are made of" '.windows[0] | .latency > .exec and .lock > 0'
 
@@ -113,7 +108,6 @@ counted_now
 crypt_close c1
 holds "the named ones are the kernel's, to 0.5%" \
   '.targets[0:2] | all((.kernel - (.windows[0] | .items + .lost + .unfinished) | fabs) <= 0.005 * .kernel and .kernel > 50)'
-# shellcheck disable=SC2016
 holds "the default has the others alone" '.targets | (.[2].kernel - .[0].kernel - .[1].kernel) as $others |
   (.[2].windows[0].items - $others | fabs) <= 0.1 * $others + 20'
 holds "so has its throughput" '.targets[2] | (.windows[0].throughput * .seconds - .windows[0].items | fabs) <= 0.1 * .windows[0].items + 20'
@@ -170,8 +164,7 @@ close_loop
 holds "one is open" '.windows[0] | .items == 0 and .unfinished == 1 and .lost == 0'
 holds "it is 3 to 5 s old" '.windows[0] | .latency >= .exec and .exec >= 3e9 and .latency <= 5e9'
 
-# `slowly WORKQUEUE` makes its queue_work() take 0.5 to 8 ms; `quickly` ends this and shows what the clock of
-# slow-queue has measured.
+# `slowly WORKQUEUE` makes its queue_work() take 0.5 to 8 ms; `quickly` ends this, and shows slow-queue's times.
 slowly() {
   : >"$err.slow"
   "$slow_queue" "$1" >"$out.slow" 2>"$err.slow" &
@@ -195,7 +188,6 @@ holds "nothing is missing" '.limits == ""'
 holds "each write was timed, by both" ".own.items == $writes and .windows[0].enqueued.items == $writes and .windows[0].timed == $writes"
 holds "the clock has the known times, and what the emulator adds" '.own | .p50 >= 5e5 and .p90 >= 2e6 and .p95 >= 4e6 and .p99 >= 8e6 and .mean >= 1.38e6'
 holds "the mean is that of the clock, to 10%" '(.windows[0].enqueue / .own.mean - 1 | fabs) <= 0.1'
-# shellcheck disable=SC2016  # variables of jq
 holds "so are the percentiles" '.own as $own | .windows[0].enqueued | all(("p50", "p90", "p95", "p99") as $p | .[$p] / $own[$p] - 1 | fabs; . <= 0.1)'
 holds "little of it is the lock" '.windows[0] | .lock != null and .lock < 0.1 * .enqueue'
 holds "five programs were attached, and then none" '.loaded == 5 and .left == 0'
@@ -245,7 +237,6 @@ note "-- all that follow the default scope"
 counting @default 60
 for _ in 1 2 3; do dd if=/dev/zero of=/dev/mapper/c0 bs=1M count=20 2>/dev/null; sync; done
 counted_now # after the work: the kernel counts what began, and we what was queued
-# shellcheck disable=SC2016
 holds "items are the kernel's, roughly" '(.windows[0] | .items + .lost + .unfinished) as $n | .kernel > 20 and ($n - .kernel | fabs) <= 0.1 * .kernel + 20'
 
 note "-- work that is queued while it runs stays on the old pool, and is seen there"
