@@ -115,8 +115,8 @@ expect_nothing "the next bench"
 note "-- its whole cgroup is killed"
 systemd-run --quiet --collect --unit=bench-victim -- wq-tunectl bench --seconds 0.3 --rounds 1000
 wait_until 20 has_entry || fail "no device or no entry: $(devices) $(cat $left) $(journalctl -u bench-victim --no-pager)"
-one_scope() { [ "$(systemctl list-units --no-legend --plain 'wq-tunectl-bench-*.scope' | wc -l)" = 1 ]; }
-wait_until 20 one_scope || fail "the guardian's own scope, and that of no earlier one: $(systemctl list-units --plain 'wq-tunectl-bench-*.scope')"
+own_scope() { systemctl is-active --quiet "wq-tunectl-bench-$(pgrep -x wq-ab-guardian).scope"; }
+wait_until 20 own_scope || fail "the guardian has no scope of its own: $(systemctl list-units --plain 'wq-tunectl-bench-*.scope')"
 # The kernel's own: systemctl kill fails with EIO where a process of the cgroup is dying (PID 0 in cgroup.procs).
 echo 1 >"/sys/fs/cgroup$(systemctl show --value -p ControlGroup bench-victim)/cgroup.kill"
 expect_nothing "its cgroup was killed"
