@@ -80,9 +80,8 @@ class WorkCounters {
     // scope is written or CPUs go online or offline.
     struct Traffic {
         std::uint64_t started = 0;
-        std::uint64_t completed =
-            0;  // some are missing, see KernelWorkqueue: to see that work ends, not for rates
-        std::uint64_t cpu_ns = 0;  // in whole ticks
+        std::uint64_t completed = 0;  // some are missing, see KernelWorkqueue
+        std::uint64_t cpu_ns = 0;     // in whole ticks
     };
     // Of each unbound workqueue in sysfs, by name; kDefaultTarget has the sum of all that follow the default.
     // The first call loads the programs. They stay loaded, but do not run between calls.

@@ -66,14 +66,14 @@ struct sum {
         sum += value;                                                                                      \
     })
 
-#define TRIES 64 /* about a microsecond */
+#define TRIES 64 /* some microseconds where the lock is contended */
 
-/* Whether the pool_workqueue at *ADDRESS is installed. pool->lock is not held here, so the values count
- * only if nothing changed while they were read; and for a moment they can say the opposite
- * (own_references()). A global function, so that the verifier looks at it only once. */
+/* Whether the pool_workqueue at *ADDRESS is installed. pool->lock is not held here, so a look counts only if
+ * nothing changed meanwhile; and for a moment it can say the opposite (own_references()), so two must say
+ * "installed", or the last one decides. A global function, so that the verifier looks at it only once. */
 __attribute__((noinline)) int is_in_place(const __u64* address) {
     const struct pool_workqueue* pwq;
-    int sure = 0;
+    int installed = 1, sure = 0;
 
     if (!address) return 0; /* for the verifier */
     pwq = CAST(struct pool_workqueue, *address);
@@ -84,9 +84,11 @@ __attribute__((noinline)) int is_in_place(const __u64* address) {
         barrier();
         own = own_references(pwq);
         barrier();
-        sure = own > 0 && pwq->refcnt == before ? sure + 1 : 0;
+        if (pwq->refcnt != before) continue;
+        installed = own > 0;
+        sure = installed ? sure + 1 : 0;
     }
-    return sure == 2;
+    return installed;
 }
 
 static __always_inline void count_in_flight(struct wq_record* record, const struct pool_workqueue* pwq) {

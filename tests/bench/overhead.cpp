@@ -4,7 +4,7 @@
 // ARM is one of:
 //   off              nothing
 //   ours             the counters of TARGET
-//   sampled          ours, but only every 1000th item is timed
+//   sampled          ours, but only one of 1000 items is timed
 //   enqueue          sampled, with the time that producers spend in queue_work()
 //   top, functions   `wq-tunectl top`, without and with --functions
 //   none, bare, wqlat   the programs of peers.bpf.c

@@ -14,7 +14,7 @@
 #             of the clock reads of the kernel around each run
 #   cpu wall  of the whole load, including everything else on the machine; then the difference to off in the
 #             same round, +- half of the interquartile range. A difference below its +- is not significant.
-# Arm sampled is ours with every 1000th item timed. The cost of its program at workqueue_queue_work, minus the
+# Arm sampled is ours with one of 1000 items timed. The cost of its program at workqueue_queue_work, minus the
 # clock reads, is the cost under pool->lock of an item that is not timed: the bound is 80 instructions
 # (--icount). Arm enqueue is sampled with the counter `enqueue`, whose own programs run outside the lock.
 # The bound is that ours costs less than wqlat, compared by exact. exact has the work of the programs, but not
