@@ -89,13 +89,13 @@ Counted calls_of(const Scenario& scenario) {
     return out;
 }
 
-// The short form tries some of the calls, each in one way, so that similar calls fail differently; and each
-// fsync with EIO, because the content of the disk is not known then.
+// Short: some calls, each in one way, so that similar ones fail differently. A long life, whose slots repeat
+// calls: each in a fourth of the ways. Both: each fsync with EIO, as the disk's content is not known then.
 bool is_tried(unsigned at, std::size_t way, const std::vector<Fault>& faults, const Counted& calls) {
-    if (is_long()) return calls.all < 1000 || (at + way) % 4 == 0;  // its slots repeat the same calls
     const Fault& fault = faults[way];
     if (calls.fsyncs.contains(at) && fault.code == EIO && fault.kind == Kind::error && !fault.lasting)
         return true;
+    if (is_long()) return calls.all < 1000 || (at / 4 + way) % 4 == 0;  // not at + way, as Variant has it
     return at % 11 == 0 && (at / 11 * std::size_t{7}) % faults.size() == way;
 }
 

@@ -240,15 +240,15 @@ counted_now # after the work: the kernel counts what began, and we what was queu
 holds "items are the kernel's, roughly" '(.windows[0] | .items + .lost + .unfinished) as $n | .kernel > 20 and ($n - .kernel | fabs) <= 0.1 * .kernel + 20'
 
 note "-- work that is queued while it runs stays on the old pool, and is seen there"
-# One work item serves all requests to a loop device: at the second read it is still running, for a second.
-slow_disk 1000
+# One work item serves all requests to a loop device: at the second read it is still running, for two seconds.
+slow_disk 2000
 open_loop
 read_at() { dd if="$loop" of=/dev/null bs=4k count=1 skip="$1" iflag=direct 2>/dev/null; }
-counting "$(basename "$loop")" 12 --two
+counting "$(basename "$loop")" 14 --two
 read_at 1000 &
 sleep 0.6
 read_at 9000
-sleep 5
+sleep 4
 read_at 20000 &
 sleep 0.3
 other_scope >"$parameter"
