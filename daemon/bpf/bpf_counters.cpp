@@ -17,7 +17,6 @@
 #include "bpf/skeleton.h"
 #include "bpf/work_sums.h"
 #include "counters.skel.h"
-#include "machine/kernel_info.h"
 #include "machine/workqueue.h"
 
 namespace wq {
@@ -42,7 +41,7 @@ Result<Skeleton> attached(Seen seen, bool tails) {
         object.rodata->tails = tails;
         if (!tails) bpf_map__set_max_entries(object.maps.histograms, 1);    // never used
         if (!seen.exit) bpf_map__set_max_entries(object.maps.enqueued, 1);  // never used
-        object.rodata->preemptible = kernel_offers("bpf_preempt_disable");
+        object.rodata->preemptible = name_calls(object.obj);
         bpf_program__set_autoload(object.progs.wqt_enter, seen.entry);
         bpf_program__set_autoload(object.progs.wqt_leave, seen.exit);
         for (auto& window : object.bss->windows) window.n = 1;

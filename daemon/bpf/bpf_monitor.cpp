@@ -10,7 +10,6 @@
 #include "bpf/bpf_shared.h"
 #include "bpf/bpf_workqueues.h"
 #include "bpf/skeleton.h"
-#include "machine/kernel_info.h"
 #include "top.skel.h"
 
 namespace wq {
@@ -21,7 +20,7 @@ using Skeleton = OwnedSkeleton<top_bpf>;
 Result<Skeleton> loaded_for(Seen seen, bool functions) {
     return loaded<top_bpf>("loading the programs that watch work", [&](top_bpf& object) {
         object.rodata->functions_too = functions;
-        object.rodata->preemptible = kernel_offers("bpf_preempt_disable");
+        object.rodata->preemptible = name_calls(object.obj);
         object.rodata->exit_seen = seen.exit;
         bpf_program__set_autoload(object.progs.wqt_top_enter, seen.entry);
         bpf_program__set_autoload(object.progs.wqt_top_leave, seen.exit);

@@ -8,16 +8,24 @@
 /* Set before loading: whether bpf_preempt_disable() exists. */
 const volatile __u32 preemptible;
 
+/* A call of the NUMBER-th of the kernel's functions that name_calls() of skeleton.h knows. It sets the BTF id
+ * in the place of NUMBER. (For an extern that the kernel lacks, libbpf before 1.5 needs CAP_SYS_ADMIN.) */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define CALL_OF(number) (0x2085ull | (number##ull << 32)) /* BPF_CALL, BPF_PSEUDO_KFUNC_CALL */
+#else
+#define CALL_OF(number) (0x8502ull << 48 | number##ull)
+#endif
+#define CALL(number) \
+    asm volatile(".8byte %0" ::"i"(CALL_OF(number)) : "r0", "r1", "r2", "r3", "r4", "r5", "memory")
+
 /* Since 7.0 a program at a tracepoint can be preempted. Until it continues, the kernel skips the program for
  * all other tasks on that CPU. The items that it misses show as unfinished or lost. The same kernels have
  * bpf_preempt_disable(), which prevents this except for a few instructions at either end. */
-extern void bpf_preempt_disable(void) __ksym __weak;
-extern void bpf_preempt_enable(void) __ksym __weak;
 static __always_inline void hold_cpu(void) {
-    if (preemptible) bpf_preempt_disable();
+    if (preemptible) CALL(0);
 }
 static __always_inline void release_cpu(void) {
-    if (preemptible) bpf_preempt_enable();
+    if (preemptible) CALL(1);
 }
 
 /* The worker of the CURRENT task; NULL if it is not a kworker. (Work in softirqs has no worker.) */

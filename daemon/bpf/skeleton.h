@@ -3,13 +3,17 @@
 #pragma once
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/cpu_set.h"
 #include "machine/bpf_errors.h"
@@ -27,10 +31,10 @@ using OwnedSkeleton = std::unique_ptr<S, DestroySkeleton<S>>;
 // The loaded object S. PREPARE sets what must be set before. The error starts with WHAT.
 template <class S, class Prepare>
 Result<OwnedSkeleton<S>> loaded(const std::string& what, Prepare prepare) {
-    const BpfErrors errors;
     bpf_object_open_opts options{};
     options.sz = sizeof(options);
     while (true) {
+        const BpfErrors errors;
         OwnedSkeleton<S> skeleton(S::open(&options));
         if (!skeleton) return errors.fail(what, errno);
         prepare(*skeleton);
@@ -41,6 +45,27 @@ Result<OwnedSkeleton<S>> loaded(const std::string& what, Prepare prepare) {
         // is told where to look.
         options.btf_custom_path = "/sys/kernel/btf/vmlinux";
     }
+}
+
+// Sets the BTF ids of CALL() (bpf_work.h) in OBJECT's programs, before they are loaded. False: the kernel
+// lacks these functions.
+inline bool name_calls(bpf_object* object) {
+    const BpfErrors silent;
+    const std::unique_ptr<btf, void (*)(btf*)> types(btf__load_vmlinux_btf(), btf__free);
+    const auto id_of = [&](const char* name) {
+        return types ? std::max(btf__find_by_name_kind(types.get(), name, BTF_KIND_FUNC), 0) : 0;
+    };
+    const std::array ids{id_of("bpf_preempt_disable"), id_of("bpf_preempt_enable")};
+    bpf_program* program = nullptr;
+    bpf_object__for_each_program(program, object) {
+        const bpf_insn* begin = bpf_program__insns(program);
+        std::vector insns(begin, begin + bpf_program__insn_cnt(program));
+        for (bpf_insn& insn : insns)
+            if (insn.code == (BPF_JMP | BPF_CALL) && insn.src_reg == BPF_PSEUDO_KFUNC_CALL)
+                insn.imm = ids.at(static_cast<std::size_t>(insn.imm));
+        bpf_program__set_insns(program, insns.data(), insns.size());
+    }
+    return ids[0] > 0;
 }
 
 // Where __queue_work() is seen: where it is entered, and where it returns; and wq_worker_tick(). Some kernels

@@ -130,9 +130,7 @@ namespace {
 
 class Types {
   public:
-    // "": of the running kernel.
-    explicit Types(const std::string& path)
-        : types_(path.empty() ? btf__load_vmlinux_btf() : btf__parse(path.c_str(), nullptr), btf__free) {}
+    explicit Types(const std::string& path) : types_(btf__parse(path.c_str(), nullptr), btf__free) {}
     explicit operator bool() const { return types_ != nullptr; }
     [[nodiscard]] bool has_function(const char* name) const {
         return btf__find_by_name_kind(types_.get(), name, BTF_KIND_FUNC) > 0;
@@ -194,11 +192,6 @@ SchedLevels read_sched_levels(const Paths& paths) {
     static SchedLevels running;
     if (running == SchedLevels{}) running = read_levels(paths);
     return running;
-}
-
-bool kernel_offers(const char* name) {
-    const Types types("");
-    return types && types.has_function(name);
 }
 
 // ---- the file of the kernel's pods

@@ -85,9 +85,6 @@ struct SchedLevels {
 // types. For the running kernel they are read once.
 SchedLevels read_sched_levels(const Paths& paths);
 
-// Whether the running kernel lets BPF programs call its function NAME (a kfunc).
-bool kernel_offers(const char* name);
-
 // The kernel's pods in a file in /run. A short-lived program that may read kernel addresses (`wq-tuned
 // --pods`) writes it for the daemon, which may not. The kernel makes its pods at boot and never changes
 // them, and /run is cleared at boot.

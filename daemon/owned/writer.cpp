@@ -75,6 +75,68 @@ Outcome worse_of(Outcome main, const Outcome& strict) {
     return main;
 }
 
+constexpr unsigned kTries = 3;  // after transient errors, because there is no later
+constexpr int kLockTries = 20;
+constexpr useconds_t kLockPause = 100'000;  // us
+
+struct Restored {
+    Owned* entry;
+    Outcome outcome = {};
+};
+
+void put_back(OwnedWriter& writer, Restored& item, Knob file) {
+    const auto put_back = [&] {
+        Outcome out;
+        for (unsigned i = 0; i < kTries && (i == 0 || out.kind == End::transient); i++)
+            out = writer.put_back(*item.entry, file);
+        return out;
+    };
+    item.outcome = worse_of(item.outcome, timed(put_back));
+}
+
+// Logs the outcome, but not if the target was at its baseline already.
+void report(const WorkqueueFiles& files, const Restored& item, Log& log) {
+    using Kind = Outcome::Kind;
+    const Owned& entry = *item.entry;
+    const Outcome& outcome = item.outcome;
+    const FileWords& words = words_of(entry);
+    const std::string before = entry.main.baseline;
+    const std::string quoted = wq::quoted(entry.main.file, before);
+    const std::string baseline = quoted.empty() ? "" : " " + quoted;
+    if (outcome.kind == Kind::done && outcome.wrote)
+        log.write(
+            {LOG_INFO,
+             words.restored,
+             fmt::format("{}: {}{}{}{}", entry.name, words.label, words.back, baseline, let_in(files, entry)),
+             {{"WQ_NAME", entry.name},
+              {words.new_field, plain(entry.main.file, before)},
+              {"WQ_WRITE_USEC", std::to_string(outcome.took)}}});
+    else if (outcome.kind == Kind::foreign)
+        log.write({LOG_NOTICE,
+                   words.external,
+                   fmt::format("{}: {}holds {}, which an external writer wrote; left as it is", entry.name,
+                               words.label, outcome.found()),
+                   {{"WQ_NAME", entry.name}, {words.new_field, outcome.text}}});
+    else if (outcome.failed())
+        log.write(
+            {LOG_ERR,
+             Event::quarantined,
+             fmt::format("{}: {}{}{}: {}", entry.name, words.label, words.failed, baseline, outcome.text),
+             {{"WQ_NAME", entry.name}, {"ERRNO", std::to_string(outcome.code)}}});
+}
+
+// The entries to put back. From here on the entries on disk allow the baseline. If they cannot be saved, it
+// is put back all the same.
+std::vector<Restored> announce(OwnedStore& store, bool only_slots) {
+    std::vector<Restored> out;
+    for (Owned* entry : store.all())
+        if (!only_slots || entry->holder == Holder::slot || entry->name == kDefaultTarget)
+            out.push_back({entry});
+    for (const Restored& item : out) item.entry->announce_baseline();
+    (void)store.save();
+    return out;
+}
+
 }  // namespace
 
 Outcome::Kind kind_of_error(int code) {
@@ -220,72 +282,6 @@ Look look_at(const WorkqueueFiles& files, Owned& entry) {
     out.found = entry.settle({out.scope->word, out.strict});
     return out;
 }
-
-namespace {
-
-constexpr unsigned kTries = 3;  // after transient errors, because there is no later
-constexpr int kLockTries = 20;
-constexpr useconds_t kLockPause = 100'000;  // us
-
-struct Restored {
-    Owned* entry;
-    Outcome outcome = {};
-};
-
-void put_back(OwnedWriter& writer, Restored& item, Knob file) {
-    const auto put_back = [&] {
-        Outcome out;
-        for (unsigned i = 0; i < kTries && (i == 0 || out.kind == End::transient); i++)
-            out = writer.put_back(*item.entry, file);
-        return out;
-    };
-    item.outcome = worse_of(item.outcome, timed(put_back));
-}
-
-// Logs the outcome, but not if the target was at its baseline already.
-void report(const WorkqueueFiles& files, const Restored& item, Log& log) {
-    using Kind = Outcome::Kind;
-    const Owned& entry = *item.entry;
-    const Outcome& outcome = item.outcome;
-    const FileWords& words = words_of(entry);
-    const std::string before = entry.main.baseline;
-    const std::string quoted = wq::quoted(entry.main.file, before);
-    const std::string baseline = quoted.empty() ? "" : " " + quoted;
-    if (outcome.kind == Kind::done && outcome.wrote)
-        log.write(
-            {LOG_INFO,
-             words.restored,
-             fmt::format("{}: {}{}{}{}", entry.name, words.label, words.back, baseline, let_in(files, entry)),
-             {{"WQ_NAME", entry.name},
-              {words.new_field, plain(entry.main.file, before)},
-              {"WQ_WRITE_USEC", std::to_string(outcome.took)}}});
-    else if (outcome.kind == Kind::foreign)
-        log.write({LOG_NOTICE,
-                   words.external,
-                   fmt::format("{}: {}holds {}, which an external writer wrote; left as it is", entry.name,
-                               words.label, outcome.found()),
-                   {{"WQ_NAME", entry.name}, {words.new_field, outcome.text}}});
-    else if (outcome.failed())
-        log.write(
-            {LOG_ERR,
-             Event::quarantined,
-             fmt::format("{}: {}{}{}: {}", entry.name, words.label, words.failed, baseline, outcome.text),
-             {{"WQ_NAME", entry.name}, {"ERRNO", std::to_string(outcome.code)}}});
-}
-
-// The entries to put back. From here on the entries on disk allow the baseline. If they cannot be saved, it
-// is put back all the same.
-std::vector<Restored> announce(OwnedStore& store, bool only_slots) {
-    std::vector<Restored> out;
-    for (Owned* entry : store.all())
-        if (!only_slots || entry->holder == Holder::slot || entry->name == kDefaultTarget)
-            out.push_back({entry});
-    for (const Restored& item : out) item.entry->announce_baseline();
-    (void)store.save();
-    return out;
-}
-
-}  // namespace
 
 const FileWords& words_of(const Owned& entry) {
     static constexpr FileWords kScope = {

@@ -54,6 +54,25 @@ std::string heading(const Policy& policy, const std::vector<std::string>& files)
     return out;
 }
 
+Json values_json(const Policy& policy) {
+    Json out = Json::object();
+    for (const Row<Policy>& setting : settings())
+        if (Json value = setting.value(policy); !value.is_null())
+            out[setting.table][setting.key] = std::move(value);
+    out["workqueue"] = Json::array();
+    for (const WorkqueueRule& rule : policy.rules) out["workqueue"].push_back(rule_json(rule));
+    return out;
+}
+
+Json origins_json(const Policy& policy) {
+    Json out = Json::object();
+    for (const Row<Policy>& setting : settings())
+        if (!setting.value(policy).is_null()) out[dotted(setting)] = origin_of(policy, setting);
+    out["workqueue"] = Json::array();
+    for (const WorkqueueRule& rule : policy.rules) out["workqueue"].push_back(rule.origin.text());
+    return out;
+}
+
 }  // namespace
 
 // JSON strings are valid TOML strings, except for DEL, which TOML requires to be escaped.
@@ -97,29 +116,6 @@ std::string policy_toml(const Policy& policy, const std::vector<std::string>& fi
     }
     return out;
 }
-
-namespace {
-
-Json values_json(const Policy& policy) {
-    Json out = Json::object();
-    for (const Row<Policy>& setting : settings())
-        if (Json value = setting.value(policy); !value.is_null())
-            out[setting.table][setting.key] = std::move(value);
-    out["workqueue"] = Json::array();
-    for (const WorkqueueRule& rule : policy.rules) out["workqueue"].push_back(rule_json(rule));
-    return out;
-}
-
-Json origins_json(const Policy& policy) {
-    Json out = Json::object();
-    for (const Row<Policy>& setting : settings())
-        if (!setting.value(policy).is_null()) out[dotted(setting)] = origin_of(policy, setting);
-    out["workqueue"] = Json::array();
-    for (const WorkqueueRule& rule : policy.rules) out["workqueue"].push_back(rule.origin.text());
-    return out;
-}
-
-}  // namespace
 
 Json policy_json(const Policy& policy, const std::vector<std::string>& files) {
     return {{"files", files},

@@ -64,6 +64,23 @@ std::string why_never_matches(const std::string& pattern) {
     return "";
 }
 
+constexpr std::size_t kLongestWord = 32;
+
+// The Levenshtein distance, computed one table row at a time.
+std::size_t distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), 0U);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = std::exchange(row[0], i + 1);
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
+        }
+    }
+    return row.back();
+}
+
 }  // namespace
 
 std::string why_only_default(const std::string& name) {
@@ -122,27 +139,6 @@ std::vector<std::string> notes_about(const Policy& policy, const std::vector<std
         }
     return out;
 }
-
-namespace {
-
-constexpr std::size_t kLongestWord = 32;
-
-// The Levenshtein distance, computed one table row at a time.
-std::size_t distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), 0U);
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i + 1);
-        for (std::size_t j = 0; j < b.size(); ++j) {
-            const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
-        }
-    }
-    return row.back();
-}
-
-}  // namespace
 
 std::string nearest_word(std::string_view word, const std::vector<std::string_view>& words) {
     if (word.empty() || word.size() > kLongestWord || words.empty()) return "";

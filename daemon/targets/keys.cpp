@@ -30,7 +30,7 @@ std::string or_hash(const std::string& list, std::size_t count, const char* what
 std::string text_of(const std::vector<CpuSet>& pods) {
     std::string list;
     for (const CpuSet& pod : pods) list += (list.empty() ? "" : "|") + pod.list();
-    return or_hash(std::move(list), pods.size(), "pods");
+    return or_hash(list, pods.size(), "pods");
 }
 
 }  // namespace

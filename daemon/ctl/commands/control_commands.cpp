@@ -83,6 +83,25 @@ Result<VerdictRecord> wait_for_verdict(const std::string& path, const std::strin
     }
 }
 
+std::string path_of(const Paths& paths, const std::string& name, Knob file) {
+    if (name == kDefaultTarget) return paths.parameters() + "/default_affinity_scope";
+    constexpr const char* kFiles[] = {"/affinity_scope", "/affinity_strict", "/cpumask"};
+    const std::string folder = name == kDefaultMask ? "" : "/" + name;
+    return paths.workqueues() + folder + kFiles[static_cast<std::size_t>(file)];
+}
+
+// Adds the command that restores FILE of ENTRY, if that holds something of ours.
+void add_command(const Paths& paths, const OwnedWriter& writer, Owned& entry, Knob file,
+                 std::multimap<RestoreStep, std::string>& out) {
+    if (file == Knob::strict && !entry.strict) return;
+    const auto now = writer.read(entry, file);
+    const Attribute& attribute = entry.of(file);
+    if (!now || attribute.whose(*now) != Whose::ours) return;
+    // Both come from files, which are not trusted.
+    out.emplace(restore_step_of(entry, file), fmt::format("echo {} > {}\n", shell_word(attribute.baseline),
+                                                          shell_quoted(path_of(paths, entry.name, file))));
+}
+
 }  // namespace
 
 int order(const Options& options, const char* method, const std::vector<std::string>& arguments) {
@@ -154,29 +173,6 @@ int history(const Options& options, const std::string& target) {
     fmt::print("{}", history_shown(records, target).text());
     return kOk;
 }
-
-namespace {
-
-std::string path_of(const Paths& paths, const std::string& name, Knob file) {
-    if (name == kDefaultTarget) return paths.parameters() + "/default_affinity_scope";
-    constexpr const char* kFiles[] = {"/affinity_scope", "/affinity_strict", "/cpumask"};
-    const std::string folder = name == kDefaultMask ? "" : "/" + name;
-    return paths.workqueues() + folder + kFiles[static_cast<std::size_t>(file)];
-}
-
-// Adds the command that restores FILE of ENTRY, if that holds something of ours.
-void add_command(const Paths& paths, const OwnedWriter& writer, Owned& entry, Knob file,
-                 std::multimap<RestoreStep, std::string>& out) {
-    if (file == Knob::strict && !entry.strict) return;
-    const auto now = writer.read(entry, file);
-    const Attribute& attribute = entry.of(file);
-    if (!now || attribute.whose(*now) != Whose::ours) return;
-    // Both come from files, which are not trusted.
-    out.emplace(restore_step_of(entry, file), fmt::format("echo {} > {}\n", shell_word(attribute.baseline),
-                                                          shell_quoted(path_of(paths, entry.name, file))));
-}
-
-}  // namespace
 
 int undo(const Options& options) {
     const Paths paths{options.root};

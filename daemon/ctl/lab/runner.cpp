@@ -167,6 +167,48 @@ void drop_pending() {
     }
 }
 
+// Repeats until the processes are gone, at most 5 s, because their system calls may still run. A process that
+// waits for a disk may remain.
+void kill_all(pid_t group) {
+    constexpr int kLooks = 5000;
+    for (int i = 0; i < kLooks && ::kill(-group, SIGKILL) == 0; i++) ::usleep(1000);
+}
+
+[[noreturn]] void guard(const Fd& pipe, const std::function<bool()>& restore) {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::sigprocmask(SIG_BLOCK, &all, nullptr);
+    ::setsid();
+    ::prctl(PR_SET_NAME, "wq-ab-guardian");
+    pid_t group = 0;
+    for (;;) {
+        pid_t told = 0;
+        const ssize_t n = ::read(pipe.get(), &told, sizeof told);
+        if (n < 0 && errno == EINTR) continue;
+        if (n != sizeof told) break;
+        group = told;
+    }
+    // Kill the command before restoring, because it must not run under other settings than intended.
+    if (group > 1) kill_all(group);
+    ::_exit(restore() ? 0 : 1);
+}
+
+constexpr unsigned kScopeLooks = 100;
+constexpr useconds_t kScopePause = 20'000;  // us, between two looks
+
+Status ask_systemd(const std::string& unit, const std::string& command, pid_t pid) {
+    const auto bus = open_system_bus();
+    if (!bus) return tl::unexpected(bus.error());
+    const std::string description = "Puts back what wq-tunectl " + command + " has set";
+    const int r = ::sd_bus_call_method(bus->get(), "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
+                                       "org.freedesktop.systemd1.Manager", "StartTransientUnit", nullptr,
+                                       nullptr, "ssa(sv)a(sa(sv))", unit.c_str(), "fail", 3,  //
+                                       "Description", "s", description.c_str(), "CollectMode", "s",
+                                       "inactive-or-failed",  //
+                                       "PIDs", "au", 1, static_cast<std::uint32_t>(pid), 0);
+    return r < 0 ? Status(fail_errno(unit, -r)) : Status{};
+}
+
 }  // namespace
 
 Interrupts::Interrupts() {
@@ -233,52 +275,6 @@ std::string end_of_output(std::string output) {
     for (std::size_t at = 0; (at = output.find('\n', at)) != std::string::npos;) output.replace(at, 1, "; ");
     return output.empty() ? "" : ": " + printable(output);
 }
-
-namespace {
-
-// Repeats until the processes are gone, at most 5 s, because their system calls may still run. A process that
-// waits for a disk may remain.
-void kill_all(pid_t group) {
-    constexpr int kLooks = 5000;
-    for (int i = 0; i < kLooks && ::kill(-group, SIGKILL) == 0; i++) ::usleep(1000);
-}
-
-[[noreturn]] void guard(const Fd& pipe, const std::function<bool()>& restore) {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::sigprocmask(SIG_BLOCK, &all, nullptr);
-    ::setsid();
-    ::prctl(PR_SET_NAME, "wq-ab-guardian");
-    pid_t group = 0;
-    for (;;) {
-        pid_t told = 0;
-        const ssize_t n = ::read(pipe.get(), &told, sizeof told);
-        if (n < 0 && errno == EINTR) continue;
-        if (n != sizeof told) break;
-        group = told;
-    }
-    // Kill the command before restoring, because it must not run under other settings than intended.
-    if (group > 1) kill_all(group);
-    ::_exit(restore() ? 0 : 1);
-}
-
-constexpr unsigned kScopeLooks = 100;
-constexpr useconds_t kScopePause = 20'000;  // us, between two looks
-
-Status ask_systemd(const std::string& unit, const std::string& command, pid_t pid) {
-    const auto bus = open_system_bus();
-    if (!bus) return tl::unexpected(bus.error());
-    const std::string description = "Puts back what wq-tunectl " + command + " has set";
-    const int r = ::sd_bus_call_method(bus->get(), "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
-                                       "org.freedesktop.systemd1.Manager", "StartTransientUnit", nullptr,
-                                       nullptr, "ssa(sv)a(sa(sv))", unit.c_str(), "fail", 3,  //
-                                       "Description", "s", description.c_str(), "CollectMode", "s",
-                                       "inactive-or-failed",  //
-                                       "PIDs", "au", 1, static_cast<std::uint32_t>(pid), 0);
-    return r < 0 ? Status(fail_errno(unit, -r)) : Status{};
-}
-
-}  // namespace
 
 Status Guardian::start(const std::function<bool()>& restore) {
     auto pipe = make_pipe("the guardian's pipe");
