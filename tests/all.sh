@@ -73,10 +73,10 @@ run_job() { # NAME
 
 # "PASSED FAILED SKIPPED" of CTest's output, with the cases of GoogleTest; "- - -" for a job that has no tests of CTest.
 counts() { # LOG
-  awk '/^cases of GoogleTest:/ { total += $4 + $6 + $8; failed += $6; cases += $8 }
+  awk '/^cases of GoogleTest:/ { ran = $4 + $6 + $8; bad = $6; cases = $8 } # once printed, once in the log
     / tests passed, [0-9]+ tests? failed out of [0-9]+/ { failed += $(NF - 5); total += $NF; any = 1 }
     /^[0-9 ]+\/[0-9]+ Test .*\*\*\*Skipped/ { skipped++ }
-    END { skipped += cases; if (any) print total - failed - skipped, failed + 0, skipped + 0; else print "- - -" }' "$1"
+    END { skipped += cases; failed += bad; total += ran; if (any) print total - failed - skipped, failed + 0, skipped + 0; else print "- - -" }' "$1"
 }
 
 record() { # NAME RESULT SECONDS COMMIT

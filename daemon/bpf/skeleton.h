@@ -3,7 +3,6 @@
 #pragma once
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include <algorithm>
@@ -51,11 +50,10 @@ Result<OwnedSkeleton<S>> loaded(const std::string& what, Prepare prepare) {
 // lacks these functions.
 inline bool name_calls(bpf_object* object) {
     const BpfErrors silent;
-    const std::unique_ptr<btf, void (*)(btf*)> types(btf__load_vmlinux_btf(), btf__free);
-    const auto id_of = [&](const char* name) {
-        return types ? std::max(btf__find_by_name_kind(types.get(), name, BTF_KIND_FUNC), 0) : 0;
+    const auto id_of = [](const char* name) {
+        return std::max(libbpf_find_vmlinux_btf_id(name, BPF_TRACE_FENTRY), 0);
     };
-    const std::array ids{id_of("bpf_preempt_disable"), id_of("bpf_preempt_enable")};
+    static const std::array ids{id_of("bpf_preempt_disable"), id_of("bpf_preempt_enable")};
     bpf_program* program = nullptr;
     bpf_object__for_each_program(program, object) {
         const bpf_insn* begin = bpf_program__insns(program);

@@ -66,11 +66,12 @@ struct sum {
         sum += value;                                                                                      \
     })
 
-#define TRIES 64 /* some microseconds where the lock is contended */
+#define TRIES 64
 
 /* Whether the pool_workqueue at *ADDRESS is installed. pool->lock is not held here, so a look counts only if
- * nothing changed meanwhile; and for a moment it can say the opposite (own_references()), so two must say
- * "installed", or the last one decides. A global function, so that the verifier looks at it only once. */
+ * nothing changed meanwhile; and for a moment it can say the opposite (own_references()). So two in a row
+ * must say "installed"; else the last that counts decides. A global function, so that the verifier looks at
+ * it only once. */
 __attribute__((noinline)) int is_in_place(const __u64* address) {
     const struct pool_workqueue* pwq;
     int installed = 1, sure = 0;
